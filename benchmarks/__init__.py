@@ -1,0 +1,1 @@
+"""Benchmarks. Each module runs alone: `python -m benchmarks.<name> [--json]`."""

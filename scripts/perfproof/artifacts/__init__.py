@@ -1,0 +1,1 @@
+"""What a run left: which files, which role each plays, and their digests."""

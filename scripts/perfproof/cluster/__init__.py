@@ -1,0 +1,1 @@
+"""The cluster under the runs: nodes to stay away from, and what became of a job."""

@@ -1,0 +1,1 @@
+"""What every stage uses: the step contract, errors that name their file, digests."""

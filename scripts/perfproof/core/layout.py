@@ -1,0 +1,54 @@
+"""Names of files: which directory a run or an analysis lives in. Pure, used by the Snakefile."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from perfproof.core.errors import InputError
+from perfproof.schema.config import Settings
+
+TRIAL_RUN = r"[a-z0-9_.-]+/trials/[A-Za-z0-9_.+-]+/nodes-\d+/rep-\d+"
+RECORDED_RUN = r"artifacts/[a-z0-9_.-]+"
+
+
+def run_id(settings: Settings) -> str:
+    """Where the analysis lives below `results/`: `<model>/trials/…` or `artifacts/<name>`."""
+    if settings.artifacts is not None:
+        return f"artifacts/{artifact_name(settings)}"
+    where = f"trials/{settings.trial}/nodes-{settings.nodes}/rep-{settings.repetition}"
+    return f"{settings.model}/{where}"
+
+
+def artifact_name(settings: Settings) -> str:
+    """`name` if given, else the last component of `artifacts` in lower case, suffixes off."""
+    if settings.name:
+        return settings.name
+    last = Path(settings.artifacts or "").resolve().name
+    stem = re.sub(r"(\.pt)?(\.trace)?\.json(\.gz)?$", "", last).lower()
+    return re.sub(r"[^a-z0-9_.-]+", "-", stem).strip("-.") or "unnamed"
+
+
+def check_name_is_free(settings: Settings, results: Path) -> None:
+    """Refuse to mix two recordings under one name: the older results would be taken for new."""
+    if settings.artifacts is None:
+        return
+    owner = results / run_id(settings) / "source.txt"
+    if owner.is_file() and owner.read_text(encoding="utf-8").strip() != settings.artifacts:
+        raise InputError(
+            owner,
+            f"the name belongs to {owner.read_text(encoding='utf-8').strip()}",
+            f"another one for {settings.artifacts}: --config name=…",
+            "name",
+        )
+
+
+def trial_of(run: str) -> dict[str, str]:
+    """The parts of a trial's run id: model, trial, nodes, rep."""
+    model, _, trial, nodes, rep = run.split("/")
+    return {
+        "model": model,
+        "trial": trial,
+        "nodes": nodes.removeprefix("nodes-"),
+        "rep": rep.removeprefix("rep-"),
+    }

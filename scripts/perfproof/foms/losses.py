@@ -1,0 +1,56 @@
+"""The loss curve of a run and what it says on its own."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from perfproof.foms.known import record
+from perfproof.foms.log import Log
+from perfproof.foms.step_table import FINITE, NON_FINITE, Steps
+from perfproof.schema.base import Reason
+from perfproof.schema.foms import LossPoint, LossVerdict
+
+# A smaller relative fall between first and last epoch is no sign of learning.
+LEAST_FALL = 1e-3
+
+
+def loss_curve(log: Log) -> list[LossPoint]:
+    """Loss by epoch: the trainer's epoch lines, else the mean of the steps of rank 0.
+
+    ORBIT-2's `epoch_loss` is the sum over steps, so it is not used: it changes with their number.
+    """
+    if log.epoch_losses:
+        return [_point(epoch, loss) for epoch, loss in sorted(log.epoch_losses.items())]
+    tables = [table.steps() for table in log.tables.values()]
+    steps = next((table for table in tables if table.loss_state.any()), None)
+    return [] if steps is None else _means(steps)
+
+
+def _means(steps: Steps) -> list[LossPoint]:
+    points = []
+    for epoch in np.unique(steps.epoch):
+        state, loss = steps.loss_state[steps.epoch == epoch], steps.loss[steps.epoch == epoch]
+        if (state == NON_FINITE).any():
+            points.append(_point(int(epoch), math.nan))
+        elif (state == FINITE).any():
+            points.append(_point(int(epoch), float(loss[state == FINITE].mean())))
+    return points
+
+
+def _point(epoch: int, loss: float) -> LossPoint:
+    return record(LossPoint, epoch=epoch, loss=loss if math.isfinite(loss) else Reason.NON_FINITE)
+
+
+def loss_verdict(curve: list[LossPoint], non_finite_count: int) -> LossVerdict:
+    """One non-finite loss condemns a run; else the last epoch is held against the first."""
+    if non_finite_count or any(point.loss is None for point in curve):
+        return LossVerdict.NON_FINITE
+    losses = [point.loss for point in curve if point.loss is not None]
+    if not losses:
+        return LossVerdict.UNKNOWN
+    if len(losses) < 2:
+        return LossVerdict.TOO_SHORT
+    falls = losses[0] - losses[-1] > LEAST_FALL * abs(losses[0])
+    return LossVerdict.DECREASING if falls else LossVerdict.NOT_DECREASING

@@ -1,0 +1,1 @@
+"""Report stage: verified claims, figures of merit and data quality become one readable page."""

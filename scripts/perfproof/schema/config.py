@@ -1,0 +1,229 @@
+"""Configuration: settings of one invocation, recipes, levers, clusters."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, StringConstraints, model_validator
+
+from perfproof.schema.base import Strict
+
+Id = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_.-]*$")]
+Dtype = Literal["float64", "float32", "bfloat16"]
+
+
+class Workload(StrEnum):
+    """Which trainer runs: the real one, or the small relative that ships with this repository."""
+
+    UPSTREAM = "upstream"
+    EMBEDDED = "embedded"
+
+
+class Settings(Strict):
+    """What one invocation asks for (`config/config.yaml`, overridden by `--config key=value`)."""
+
+    model: Id = Field("hydragnn", description="a recipe in `config/recipes/`")
+    cluster: Id = Field("local", description="a cluster in `config/clusters/`")
+    trial: str = Field(
+        "baseline", description="lever ids joined by `+`, in sorted order, or `baseline`"
+    )
+    nodes: int = Field(1, ge=1, description="number of nodes of the run")
+    repetition: int = Field(0, ge=0, description="number of the independent repetition")
+    workload: Literal["auto", "upstream", "embedded"] = Field(
+        "auto",
+        description="`upstream` runs the real trainer, `embedded` its small relative; `auto` takes "
+        "upstream where the cluster names its path",
+    )
+    artifacts: str | None = Field(
+        None, description="directory (or one file) that a run left: analyse it, launch nothing"
+    )
+    name: Id | None = Field(
+        None, description="name of the analysis of `artifacts` under `results/artifacts/`"
+    )
+
+
+class Training(Strict):
+    """What both workloads and all models share."""
+
+    dtype: Dtype = Field("float32", description="type of parameters and activations")
+    batch_size: int = Field(8, ge=1, description="samples a rank a step")
+    num_workers: int = Field(0, ge=0, description="data-loader processes a rank")
+    persistent_workers: bool = Field(False, description="keep loader processes between epochs")
+    epochs: int = Field(3, ge=1, description="timed epochs")
+    batches_per_epoch: int = Field(20, ge=1, description="cap on batches an epoch")
+    learning_rate: float = Field(1e-3, gt=0, description="AdamW learning rate")
+    seed: int = Field(0, ge=0, description="seed of data, weights and order")
+    compile: bool = Field(False, description="wrap the model in torch.compile")
+    compile_mode: Literal["default", "reduce-overhead", "max-autotune"] = Field(
+        "default", description="mode of torch.compile"
+    )
+    compile_backend: Literal["inductor", "aot_eager"] = Field(
+        "inductor",
+        description="backend of torch.compile; `aot_eager` captures and differentiates without "
+        "generating kernels (shows in seconds whether a model compiles at all)",
+    )
+    sdpa_backend: Literal["default", "flash", "efficient", "cudnn", "math", "efficient+math"] = (
+        Field("default", description="attention backends that PyTorch may pick from")
+    )
+    activation_checkpointing: bool = Field(False, description="recompute activations in backward")
+    save_checkpoints: bool = Field(
+        False, description="write model checkpoints (off: they would be timed)"
+    )
+    validate_epochs: bool = Field(True, description="run validation at the end of an epoch")
+
+
+class Profile(Strict):
+    """The profiler window. It lies outside the steps that are timed."""
+
+    enabled: bool = Field(True, description="record one torch.profiler trace a rank")
+    wait: int = Field(1, ge=0, description="steps before the profiler warms up")
+    warmup: int = Field(1, ge=0, description="steps with the profiler on, not recorded")
+    active: int = Field(3, ge=1, description="steps recorded")
+    record_shapes: bool = Field(True, description="record input shapes of every operator")
+    with_stack: bool = Field(False, description="record Python stacks (slow)")
+
+
+class Parallel(Strict):
+    """How ranks are laid out. The product of the sizes is the number of ranks; null is derived."""
+
+    ranks_per_node: int | None = Field(
+        None, ge=1, description="ranks a node; null: the cluster's GPUs a node, or 1 without GPU"
+    )
+    fsdp: int | None = Field(None, ge=1, description="sharded data-parallel size; null: all ranks")
+    simple_ddp: int | None = Field(None, ge=1, description="replicated data-parallel size")
+    tensor_par: int = Field(1, ge=1, description="tensor-parallel size")
+
+
+class Recipe(Strict):
+    """One training recipe: `config/recipes/<model>.yaml` after defaults and levers."""
+
+    model: Id = Field(description="name of the model; equals the file's name")
+    description: str = Field(description="what the model is, in one sentence")
+    training: Training = Field(default_factory=lambda: Training())
+    profile: Profile = Field(default_factory=lambda: Profile())
+    parallel: Parallel = Field(default_factory=lambda: Parallel())
+    architecture: dict[str, int | float | str | bool] = Field(
+        default_factory=dict, description="sizes of the embedded model; see the model's page"
+    )
+    data: dict[str, int | float | str | bool] = Field(
+        default_factory=dict, description="sizes of the generated data set"
+    )
+    env: dict[str, str] = Field(
+        default_factory=dict, description="environment variables of every rank"
+    )
+    upstream: dict[str, Any] = Field(
+        default_factory=dict, description="keys merged into the real trainer's own configuration"
+    )
+
+
+class ResolvedRecipe(Strict):
+    """A recipe after a trial's levers: a pure function of configuration and trial name."""
+
+    trial: str = Field(description="`baseline`, or sorted lever ids joined by `+`")
+    levers: list[Id] = Field(description="lever ids of the trial, sorted")
+    workload: Workload
+    cluster: Id
+    nodes: int = Field(ge=1)
+    ranks: int = Field(ge=1, description="processes of the run, all nodes")
+    recipe: Recipe
+    env: dict[str, str] = Field(description="environment after cluster, recipe and levers")
+
+
+class Lever(Strict):
+    """One change to a recipe. The loop's fields (verdicts, effect proof) join in its own stage."""
+
+    id: Id
+    description: str
+    kind: Literal["lever", "diagnostic"] = Field(
+        "lever", description="a diagnostic is measured but never accepted"
+    )
+    set: dict[str, Any] = Field(
+        default_factory=dict, description="dotted recipe keys and their new values"
+    )
+    env: dict[str, str] = Field(default_factory=dict, description="environment variables to set")
+    conflicts: list[Id] = Field(default_factory=list, description="levers it cannot be with")
+    classes: list[str] = Field(default_factory=list, description="bottleneck classes it addresses")
+    changes_numerics: bool = Field(False, description="results may differ in rounding")
+    changes_model: bool = Field(False, description="the trained function differs")
+    source: str = Field("", description="where the lever and what is known of it come from")
+
+
+class LeverCatalog(Strict):
+    """`config/levers/<model>.yaml`."""
+
+    model: Id
+    levers: list[Lever]
+
+    @model_validator(mode="after")
+    def _ids_are_unique(self) -> Self:
+        ids = [lever.id for lever in self.levers]
+        twice = sorted({i for i in ids if ids.count(i) > 1})
+        if twice:
+            raise ValueError(f"lever ids listed twice: {', '.join(twice)}")
+        return self
+
+
+class Upstream(Strict):
+    """Where a real trainer lives on a cluster and how it is started; `docs/upstream.md`."""
+
+    trainer: Literal["hydragnn", "orbit2"] | None = Field(
+        None, description="whose interface the entry has; null: the model's name says it"
+    )
+    root: str = Field(description="directory of the trainer's clone")
+    entry: str | None = Field(
+        None, description="script to run, relative to `root`; null: the known ones, in order"
+    )
+    python: str = Field(
+        "python", description="command that starts the interpreter with the trainer's packages"
+    )
+    arguments: list[str] = Field(
+        default_factory=list,
+        description="arguments of the script; `{config}` is the rendered configuration's path, "
+        "`{precision}` the type's name as the trainer spells it",
+    )
+    config_template: str | None = Field(
+        None, description="the trainer's own configuration file, relative to `root`"
+    )
+    config: dict[str, Any] = Field(
+        default_factory=dict,
+        description="keys merged into the trainer's configuration at this site, e.g. data paths",
+    )
+    env: dict[str, str] = Field(default_factory=dict, description="environment of its ranks")
+    pythonpath: list[str] = Field(
+        default_factory=list, description="directories put before `sys.path`, relative to `root`"
+    )
+    preload: list[str] = Field(
+        default_factory=list,
+        description="modules imported before the script: submodules that it uses unimported",
+    )
+    shims: list[Literal["bf16_names", "cpu"]] = Field(
+        default_factory=list,
+        description="`bf16_names` supplies names that ORBIT-2's bfloat16 path misspells, `cpu` "
+        "lets it run without a GPU; both are recorded in the manifest",
+    )
+
+
+class Cluster(Strict):
+    """`config/clusters/<cluster>.yaml`: what differs from site to site."""
+
+    cluster: Id = Field(description="name; equals the file's name")
+    description: str
+    launcher: Literal["local", "srun"] = Field(
+        "local", description="how ranks start: torchrun on this machine, or srun"
+    )
+    vendor: Literal["amd", "nvidia", "none"] = Field("none", description="GPU vendor")
+    gpus_per_node: int = Field(0, ge=0)
+    cpus_per_node: int | None = Field(None, ge=1, description="null: what the machine reports")
+    partition: str | None = Field(None, description="SLURM partition")
+    account: str | None = Field(None, description="SLURM account")
+    constraint: str | None = Field(None, description="SLURM node constraint")
+    runtime_min: int = Field(30, ge=1, description="wall-time limit of a run, minutes")
+    mem_mb: int | None = Field(None, ge=1, description="host memory a node; null: all of it")
+    upstream: dict[Id, Upstream] = Field(
+        default_factory=dict, description="real trainers by model; none: the embedded workload"
+    )
+    env: dict[str, str] = Field(default_factory=dict, description="environment of every rank")
+    shared_paths: list[str] = Field(
+        default_factory=list, description="directories that every node must be able to write"
+    )

@@ -1,0 +1,156 @@
+"""Generate what must agree with the models: JSON Schemas, default config, documentation tables.
+
+`python -m perfproof.schema.export` writes them; with `--check` it only says which are stale.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel
+from pydantic_core import PydanticUndefined
+
+from perfproof.core import step
+from perfproof.core.files import canonical_json, write_text
+from perfproof.schema import claims, config, foms, report, run, telemetry, traces
+from perfproof.schema.base import REASON_MEANING
+
+SCHEMAS: dict[str, type[BaseModel]] = {
+    "settings": config.Settings,
+    "recipe": config.Recipe,
+    "resolved_recipe": config.ResolvedRecipe,
+    "levers": config.LeverCatalog,
+    "cluster": config.Cluster,
+    "manifest": run.Manifest,
+    "inventory": run.Inventory,
+    "launch_record": run.LaunchRecord,
+    "foms": foms.Foms,
+    "comparison": foms.Comparison,
+    "trace_summary": traces.TraceSummary,
+    "telemetry_summary": telemetry.TelemetrySummary,
+    "claims": claims.ClaimSet,
+    "verified_claims": claims.VerifiedSet,
+    "combined_report": report.Report,
+}
+_CONFIG_TABLES: tuple[type[BaseModel], ...] = (
+    config.Settings,
+    config.Recipe,
+    config.Training,
+    config.Profile,
+    config.Parallel,
+    config.Cluster,
+    config.Upstream,
+    config.Lever,
+)
+_BEGIN, _END = "<!-- generated: begin -->", "<!-- generated: end -->"
+
+
+def generated(root: Path) -> dict[Path, str]:
+    """Every generated file of the repository `root` with the text it must have."""
+    files: dict[Path, str] = {
+        root / "config" / "schemas" / f"{name}.schema.json": schema_text(model)
+        for name, model in SCHEMAS.items()
+    }
+    files[root / "config" / "config.yaml"] = default_config()
+    files[root / "docs" / "reasons.md"] = reasons_table()
+    readme = root / "config" / "README.md"
+    files[readme] = between_markers(readme, "\n".join(map(fields_table, _CONFIG_TABLES)))
+    files[root / "docs" / "metrics.md"] = _metrics_markdown()
+    return files
+
+
+def _metrics_markdown() -> str:
+    # By name: the schema package must not depend on a stage.
+    writer: Callable[[], str] = importlib.import_module(
+        "perfproof.claims.metrics_doc"
+    ).metrics_markdown
+    return writer()
+
+
+def schema_text(model: type[BaseModel]) -> str:
+    """JSON Schema (draft 2020-12) of a record, under its public names."""
+    schema = model.model_json_schema(by_alias=True)
+    return canonical_json({"$schema": "https://json-schema.org/draft/2020-12/schema", **schema})
+
+
+def default_config() -> str:
+    """`config/config.yaml`: every setting with its default, each under its description."""
+    lines = ["# Generated from perfproof.schema.config.Settings; override with --config key=value."]
+    for name, field in config.Settings.model_fields.items():
+        value = yaml.safe_dump({name: field.default}, default_flow_style=False).strip()
+        lines += [f"# {field.description}", value]
+    return "\n".join(lines) + "\n"
+
+
+def reasons_table() -> str:
+    """`docs/reasons.md`."""
+    rows = [f"| `{reason.value}` | {text} |" for reason, text in REASON_MEANING.items()]
+    head = "# Why a number is null\n\nEvery null in a record carries one of these codes.\n"
+    return "\n".join([head, "| code | meaning |", "|---|---|", *rows]) + "\n"
+
+
+def fields_table(model: type[BaseModel]) -> str:
+    """A Markdown table of a model's keys, types, defaults and meanings."""
+    lines = [f"### {model.__name__}", "", (model.__doc__ or "").strip(), ""]
+    lines += ["| key | type | default | meaning |", "|---|---|---|---|"]
+    properties = model.model_json_schema()["properties"]
+    for name, field in model.model_fields.items():
+        kind = _type_words(properties[name])
+        lines.append(f"| `{name}` | {kind} | {_default(field)} | {field.description or ''} |")
+    return "\n".join([*lines, ""])
+
+
+def _type_words(schema: dict[str, Any]) -> str:
+    if "anyOf" in schema:
+        return " or ".join(_type_words(option) for option in schema["anyOf"])
+    if "enum" in schema:
+        return ", ".join(f"`{value}`" for value in schema["enum"])
+    reference = schema.get("$ref") or next((s["$ref"] for s in schema.get("allOf", [])), None)
+    return str(reference).rsplit("/", 1)[1] if reference else str(schema.get("type", "any"))
+
+
+def _default(field: Any) -> str:
+    if field.is_required():
+        return "required"
+    value = field.get_default(call_default_factory=True)
+    if value is PydanticUndefined or isinstance(value, BaseModel):
+        return "see its table"
+    return f"`{'null' if value is None else value}`"
+
+
+def between_markers(path: Path, text: str) -> str:
+    """The file at `path` with the part between the generated markers replaced by `text`."""
+    before, _, rest = path.read_text(encoding="utf-8").partition(_BEGIN)
+    after = rest.partition(_END)[2]
+    return f"{before}{_BEGIN}\n{text}\n{_END}{after}"
+
+
+def _step(arguments: argparse.Namespace) -> step.Status:
+    stale = [
+        (path, text)
+        for path, text in generated(arguments.root).items()
+        if not path.is_file() or path.read_text(encoding="utf-8") != text
+    ]
+    names = ", ".join(str(path.relative_to(arguments.root)) for path, _ in stale)
+    if arguments.check and stale:
+        return step.Status("fail", f"stale: {names}; run python -m perfproof.schema.export")
+    for path, text in stale:
+        write_text(path, text)
+    return step.Status("ok", f"wrote {names}" if stale else "all current")
+
+
+def main() -> None:
+    """Command line."""
+    parser = step.parser("Generate schemas, default configuration and documentation tables.")
+    parser.add_argument("--root", type=Path, default=Path(), help="the repository")
+    parser.add_argument("--check", action="store_true", help="write nothing, fail when stale")
+    step.run(_step, parser.parse_args())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""`combined_report.json`: what the Markdown and HTML reports show, as data."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from perfproof.schema.base import Problem, Reasoned, Strict
+from perfproof.schema.claims import VerifiedClaim
+from perfproof.schema.foms import Foms
+from perfproof.schema.telemetry import TelemetrySummary
+from perfproof.schema.traces import Finding
+
+
+class RunCard(Reasoned):
+    """Which run this is. The node list stands first: conclusions hold for these nodes."""
+
+    run_id: str
+    node_list: list[str] | None
+    model: str | None
+    workload: str | None
+    trial: str | None
+    state: str | None
+    exit_code: int | None
+    started_at: str | None
+    duration_s: float | None
+    ranks: int | None
+    device_name: str | None
+    dtype: str | None
+    recipe_digest: str | None
+
+
+class Quality(Strict):
+    """Findings about the data, by rank."""
+
+    rank: int
+    file: str
+    findings: list[Finding]
+
+
+class InputFile(Strict):
+    """A file the report rests on."""
+
+    path: str
+    role: str
+    size_bytes: int
+    blake3: str
+
+
+class Provenance(Strict):
+    """Where every number comes from."""
+
+    perfproof_version: str
+    inputs: list[InputFile]
+
+
+class Report(Strict):
+    """`combined_report.json`."""
+
+    schema_version: Literal[1] = 1
+    status: Literal["ok", "partial"]
+    verdict: str = Field(description="the finding in one sentence, with its number")
+    run: RunCard
+    foms: Foms
+    quality: list[Quality]
+    claims: list[VerifiedClaim] = Field(description="verified, most share of step time first")
+    refuted: list[VerifiedClaim]
+    inconclusive: list[VerifiedClaim]
+    telemetry: TelemetrySummary
+    limits: list[str] = Field(description="what the data cannot show")
+    problems: list[Problem] = Field(description="faults of the inputs, each told once")
+    provenance: Provenance

@@ -1,0 +1,104 @@
+"""Steps, and the window that shares refer to.
+
+GPU work belongs to the step that launched it, wherever it runs.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from perfproof.traces.intervals import Ints, Mask
+from perfproof.traces.link import Links
+from perfproof.traces.model import GpuEvents, Trace
+
+_STEP = re.compile(r"ProfilerStep#(\d+)")
+Kind = Literal["steps", "gpu_span", "cpu_span", "empty"]
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The CPU's ProfilerStep#N annotations, by start."""
+
+    number: list[int]
+    start: Ints
+    end: Ints
+    thread: int | None  # the thread that carries them
+
+    def of(self, time: Ints) -> Ints:
+        """Index of the step each time falls in, -1 for none."""
+        if not self.number:
+            return np.full(time.shape, -1, np.int64)
+        at = np.searchsorted(self.start, time, side="right") - 1
+        return np.where((at >= 0) & (time < self.end[at]), at, -1)
+
+
+@dataclass(frozen=True)
+class Window:
+    """[start, end) of the analysis, and which GPU events count in it."""
+
+    kind: Kind
+    start: int
+    end: int
+    inside: Mask
+    host_end: int  # work launched in [start, host_end) counts
+
+    @property
+    def duration(self) -> int:
+        """Nanoseconds."""
+        return self.end - self.start
+
+    def share(self, nanoseconds: int) -> float:
+        """Fraction of the window; 0 for an empty window."""
+        return nanoseconds / self.duration if self.duration else 0.0
+
+
+def find_steps(trace: Trace) -> Steps:
+    """All step annotations of the CPU side."""
+    numbers = {
+        index: int(match[1])
+        for index, name in enumerate(trace.names)
+        if (match := _STEP.fullmatch(name))
+    }
+    marks = trace.marks
+    at = np.flatnonzero(np.isin(marks.name, list(numbers)) & (marks.end > marks.start))
+    return Steps(
+        number=[numbers[name] for name in marks.name[at].tolist()],
+        start=marks.start[at],
+        end=marks.end[at],
+        thread=int(marks.thread[at[0]]) if at.size else None,
+    )
+
+
+def launch_times(trace: Trace, links: Links) -> Ints:
+    """When each GPU event was launched; its own start where no launch is recorded."""
+    if not len(trace.calls):
+        return trace.gpu.start
+    return np.where(links.linked, trace.calls.start[links.call], trace.gpu.start)
+
+
+def find_window(trace: Trace, steps: Steps, launched: Ints) -> Window:
+    """The window by the rules of `docs/tables.md`."""
+    gpu = trace.gpu
+    none = np.zeros(len(gpu), np.bool_)
+    if steps.number:
+        begin, stop = int(steps.start[0]), int(steps.end.max())
+        inside = (launched >= begin) & (launched < stop)
+        if inside.any():
+            return Window("steps", begin, max(stop, int(gpu.end[inside].max())), inside, stop)
+    if len(gpu):
+        return _gpu_span(gpu)
+    if steps.number:
+        return Window("cpu_span", begin, stop, none, stop)
+    if len(trace.ops):
+        begin, stop = int(trace.ops.start.min()), int(trace.ops.end.max())
+        return Window("cpu_span", begin, stop, none, stop)
+    return Window("empty", 0, 0, none, 0)
+
+
+def _gpu_span(gpu: GpuEvents) -> Window:
+    end = int(gpu.end.max())
+    return Window("gpu_span", int(gpu.start.min()), end, np.ones(len(gpu), np.bool_), end)

@@ -1,0 +1,1 @@
+"""Relative of ORBIT-2's diffusion downscaler: residual denoising with attention over variables."""

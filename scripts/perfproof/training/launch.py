@@ -1,0 +1,162 @@
+"""Run a resolved recipe in a run directory, and say in the manifest how it went, however it went.
+
+Any ending of the training itself (also failure and time limit) is a result: the record is written
+and the step succeeds. A node fault ends the step with exit code 42, so that the executor's retry
+looks for other nodes; an interruption from outside ends it with 1, so that the run is made again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from perfproof.core.config import load_cluster
+from perfproof.core.files import digest_file, read_record, write_record
+from perfproof.core.step import Status, parser, run
+from perfproof.schema.config import Cluster, ResolvedRecipe
+from perfproof.schema.run import LaunchRecord, Manifest, State
+from perfproof.training.attempts import set_aside
+from perfproof.training.health import probe_nodes
+from perfproof.training.manifest import MANIFEST_FILE, RECIPE_FILE, complete, open_manifest
+from perfproof.training.nodes import node_list
+from perfproof.training.start import Start, plan
+from perfproof.training.supervise import Ending, Supervisor
+from perfproof.training.workload import workload_module
+
+NODE_FAULT_EXIT = 42
+LAUNCHER_OUTPUT = "launcher.txt"
+# What the launcher needs at the end of an allocation to stop the ranks and complete the manifest.
+_CLOSING_S = 60.0
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run to make. `prefix` comes before each rank's process."""
+
+    resolved: ResolvedRecipe
+    cluster: Cluster
+    run_dir: Path
+    run_id: str
+    prefix: tuple[str, ...] = ()
+
+
+def launch(job: Job, env: Mapping[str, str]) -> Manifest:
+    """Make the run and return its completed manifest, which is also in the run directory."""
+    write_record(job.run_dir / RECIPE_FILE, job.resolved)
+    workload = workload_module(job.resolved.workload)
+    command = workload.command(job.resolved, job.cluster, job.run_dir)
+    nodes = node_list(job.cluster, job.resolved.nodes, env)
+    start = plan(
+        job.resolved,
+        job.cluster,
+        command,
+        job.run_dir,
+        prefix=job.prefix,
+        base_env=env,
+        nodes=nodes,
+    )
+    manifest = open_manifest(job.run_id, job.resolved, start.shown, nodes, env.get("SLURM_JOB_ID"))
+    begun, ending = time.monotonic(), None
+    with Supervisor() as supervisor:
+        write_record(job.run_dir / MANIFEST_FILE, manifest)
+        try:
+            ending = _run(job, start, nodes, supervisor)
+            workload.finish(job.resolved, job.cluster, job.run_dir)
+        except BaseException as fault:
+            reason = f"{type(fault).__name__}: {fault}"
+            ending = ending or Ending(State.FAILED, None, " ".join(reason.split()))
+            raise
+        finally:
+            if ending:
+                duration = time.monotonic() - begun
+                manifest = complete(manifest, ending, duration, job.run_dir)
+                write_record(job.run_dir / MANIFEST_FILE, manifest)
+    return manifest
+
+
+def _run(job: Job, start: Start, nodes: list[str], supervisor: Supervisor) -> Ending:
+    """Probe the nodes, then train."""
+    faults = probe_nodes(job.cluster, nodes, job.run_dir, start.env)
+    if faults:
+        return Ending(State.NODE_FAULT, None, f"node fault: {'; '.join(faults)}")
+    output = job.run_dir / LAUNCHER_OUTPUT
+    limit_s = time_limit_s(job.cluster, start.env, time.time())
+    ending = supervisor.run(start.argv, start.env, output, limit_s)
+    if output.is_file() and output.stat().st_size == 0:
+        output.unlink()
+    return ending
+
+
+def time_limit_s(cluster: Cluster, env: Mapping[str, str], now_unix_s: float) -> float:
+    """Seconds the ranks may run: the cluster's limit, or less where the allocation ends sooner."""
+    limit = 60.0 * cluster.runtime_min
+    end = env.get("SLURM_JOB_END_TIME", "")
+    if end.isdecimal():
+        limit = min(limit, int(end) - now_unix_s - _CLOSING_S)
+    return max(limit, 0.0)
+
+
+def status(manifest: Manifest) -> Status:
+    """How the launch step ended, given how the run did."""
+    said = f"{manifest.state.value}: {manifest.ended_by}, exit code {manifest.exit_code}"
+    if manifest.state is State.COMPLETED:
+        return Status("ok", f"completed in {manifest.duration_s:.1f} s")
+    if manifest.state in (State.FAILED, State.TIMEOUT):
+        return Status("partial", f"training {said}")
+    return Status("fail", said)
+
+
+def main() -> None:
+    """`python -m perfproof.training.launch`."""
+    cli = parser("Run a resolved recipe.")
+    cli.add_argument("--root", type=Path, default=Path(), help="directory that holds config/")
+    cli.add_argument("--recipe", type=Path, required=True, help="resolved recipe, JSON")
+    cli.add_argument("--run-dir", type=Path, required=True, help="where the run leaves its files")
+    cli.add_argument("--run-id", required=True, help="name of the run in all records")
+    cli.add_argument("--record", type=Path, required=True, help="launch record, JSON")
+    cli.add_argument(
+        "--launcher-prefix", default="", help="words before each rank's process, one string"
+    )
+    arguments = cli.parse_args()
+    states: list[State] = []
+    try:
+        run(lambda given: _step(given, states), arguments)
+    except SystemExit as end:
+        sys.exit(NODE_FAULT_EXIT if states == [State.NODE_FAULT] else end.code)
+
+
+def _step(arguments: argparse.Namespace, states: list[State]) -> Status:
+    resolved = read_record(arguments.recipe, ResolvedRecipe)
+    job = Job(
+        resolved=resolved,
+        cluster=load_cluster(arguments.root, resolved.cluster),
+        run_dir=arguments.run_dir,
+        run_id=arguments.run_id,
+        prefix=tuple(shlex.split(arguments.launcher_prefix)),
+    )
+    arguments.record.unlink(missing_ok=True)
+    set_aside(job.run_dir, keep=[arguments.recipe])
+    manifest = launch(job, os.environ)
+    states.append(manifest.state)
+    write_record(arguments.record, launch_record(manifest, job.run_dir))
+    return status(manifest)
+
+
+def launch_record(manifest: Manifest, run_dir: Path) -> LaunchRecord:
+    """The record of a run that has ended."""
+    return LaunchRecord(
+        run_id=manifest.run_id,
+        state=manifest.state,
+        recipe_digest=manifest.recipe_digest,
+        manifest_blake3=digest_file(run_dir / MANIFEST_FILE),
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""One rank of an embedded run: set up device and process group, then train."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+from pathlib import Path
+
+from perfproof.core.errors import InputError
+from perfproof.core.files import read_record
+from perfproof.schema.config import ResolvedRecipe
+from perfproof.training.device import choose
+from perfproof.training.embedded.context import Context, process_group
+from perfproof.training.identity import Identity, identity
+from perfproof.training.manifest import RECIPE_FILE
+
+
+def main() -> None:
+    """`python -m perfproof.training.rank`; errors end it with their traceback in the log."""
+    cli = argparse.ArgumentParser(description="Train as one rank.")
+    cli.add_argument("--run-dir", type=Path, required=True)
+    cli.add_argument("--device", choices=("cpu", "gpu"), required=True)
+    arguments = cli.parse_args()
+    resolved = read_record(arguments.run_dir / RECIPE_FILE, ResolvedRecipe)
+    who = identity(os.environ)
+    check_world(resolved, who)
+    device = choose(arguments.device, who.local_rank)
+    with process_group(who, device):
+        context = Context(resolved, arguments.run_dir, who, device)
+        model = resolved.recipe.model
+        importlib.import_module(f"perfproof.training.embedded.{model}.train").train(context)
+
+
+def check_world(resolved: ResolvedRecipe, who: Identity) -> None:
+    """Refuse to train alone, silently, what should train together."""
+    if who.world_size != resolved.ranks:
+        found = f"{who.world_size} rank(s) started"
+        raise InputError("environment", found, f"{resolved.ranks}, as the recipe says")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from perfproof.schema.run import State
+from perfproof.training.supervise import Ending, Supervisor
+
+STUBBORN = """
+import pathlib, signal, subprocess, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"],
+                         start_new_session=True)
+pathlib.Path(sys.argv[1]).write_text(str(child.pid))
+time.sleep(600)
+"""
+
+
+def run(code: str, output: Path, *words: str, limit_s: float = 60.0, grace_s: float = 5) -> Ending:
+    with Supervisor(grace_s=grace_s) as supervisor:
+        return supervisor.run([sys.executable, "-c", code, *words], os.environ, output, limit_s)
+
+
+@pytest.mark.parametrize(
+    ("code", "ending"),
+    [
+        ("print('done')", Ending(State.COMPLETED, 0, "exit")),
+        ("raise SystemExit(3)", Ending(State.FAILED, 3, "exit")),
+        (
+            "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
+            Ending(State.FAILED, 137, "signal 9"),
+        ),
+    ],
+)
+def test_own_endings(code: str, ending: Ending, tmp_path: Path) -> None:
+    assert run(code, tmp_path / "out") == ending
+
+
+def test_own_output_is_kept(tmp_path: Path) -> None:
+    run("import sys; print('a'); print('b', file=sys.stderr)", tmp_path / "out")
+    assert sorted((tmp_path / "out").read_text().split()) == ["a", "b"]
+
+
+def test_time_limit(tmp_path: Path) -> None:
+    ending = run("import time; time.sleep(600)", tmp_path / "out", limit_s=0.2)
+    assert ending == Ending(State.TIMEOUT, 143, "time limit of 0 s")
+
+
+def test_ranks_that_ignore_the_signal_are_killed_with_their_children(tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+
+    def cancel() -> None:
+        while not (pid_file.is_file() and pid_file.read_text()):
+            time.sleep(0.02)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=cancel).start()
+    ending = run(STUBBORN, tmp_path / "out", str(pid_file), grace_s=1)
+    assert ending == Ending(State.CANCELLED, 137, "signal 15")
+    child = int(pid_file.read_text())
+    assert not psutil.pid_exists(child) or psutil.Process(child).status() == "zombie"
+
+
+def test_a_signal_before_the_start_starts_nothing(tmp_path: Path) -> None:
+    with Supervisor() as supervisor:
+        os.kill(os.getpid(), signal.SIGINT)
+        ending = supervisor.run(["/no/such/program"], os.environ, tmp_path / "out", 60)
+    assert ending == Ending(State.CANCELLED, None, "signal 2")
+    assert not (tmp_path / "out").exists()
+
+
+def test_handlers_are_put_back() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with Supervisor():
+        assert signal.getsignal(signal.SIGTERM) != before
+    assert signal.getsignal(signal.SIGTERM) == before
