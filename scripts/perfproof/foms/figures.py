@@ -80,9 +80,8 @@ def samples_per_epoch(run: Run) -> int:
     batches, data_ranks = batches_per_epoch(run), need(run.layout.data_ranks)
     if run.steps is None or not np.isfinite(run.steps.batches.mean).all():
         return batches * need(run.layout.batch_size) * data_ranks
-    epoch, samples = run.steps.steps.epoch, run.steps.batches.mean
-    numbers, counts = np.unique(epoch, return_counts=True)
-    sums = {float(samples[epoch == number].sum()) for number in numbers[counts == batches]}
+    _, group, counts = np.unique(run.steps.steps.epoch, return_inverse=True, return_counts=True)
+    sums = set(np.bincount(group, run.steps.batches.mean)[counts == batches].tolist())
     if len(sums) != 1:
         raise UnknownValueError(Reason.DISAGREES if sums else Reason.RUN_INCOMPLETE)
     return round(sums.pop() * data_ranks)

@@ -29,14 +29,15 @@ def loss_curve(log: Log) -> list[LossPoint]:
 
 
 def _means(steps: Steps) -> list[LossPoint]:
-    points = []
-    for epoch in np.unique(steps.epoch):
-        state, loss = steps.loss_state[steps.epoch == epoch], steps.loss[steps.epoch == epoch]
-        if (state == NON_FINITE).any():
-            points.append(_point(int(epoch), math.nan))
-        elif (state == FINITE).any():
-            points.append(_point(int(epoch), float(loss[state == FINITE].mean())))
-    return points
+    numbers, group = np.unique(steps.epoch, return_inverse=True)
+    bad, good = (np.bincount(group, steps.loss_state == state) for state in (NON_FINITE, FINITE))
+    total = np.bincount(group, np.where(steps.loss_state == FINITE, steps.loss, 0.0))
+    means = np.where(bad > 0, np.nan, total / np.maximum(good, 1))
+    known = (bad > 0) | (good > 0)
+    return [
+        _point(epoch, loss)
+        for epoch, loss in zip(numbers[known].tolist(), means[known].tolist(), strict=True)
+    ]
 
 
 def _point(epoch: int, loss: float) -> LossPoint:

@@ -29,14 +29,17 @@ def find_all(text: Text, word: bytes, anchor: int) -> Positions:
     starts = np.flatnonzero(text == word[anchor]) - anchor
     starts = starts[(starts >= 0) & (starts < len(text) - MARGIN_BYTES)]
     for offset, byte in enumerate(word):
-        starts = starts[text[starts + offset] == byte]
+        starts = starts[text[offset:][starts] == byte]
     return starts
 
 
 def skip_spaces(text: Text, at: Positions) -> Positions:
     """The positions after at most four spaces."""
     for _ in range(_MOST_SPACES):
-        at = at + (text[at] == ord(" "))
+        space = text[at] == ord(" ")
+        if not space.any():
+            break
+        at = at + space
     return at
 
 
@@ -44,7 +47,7 @@ def literal(text: Text, at: Positions, word: bytes) -> tuple[Flags, Positions]:
     """Where `word` stands at a position, and the positions behind it."""
     stands = np.ones(len(at), dtype=bool)
     for offset, byte in enumerate(word):
-        stands &= text[at + offset] == byte
+        stands &= text[offset:][at] == byte
     return stands, at + len(word)
 
 
@@ -53,8 +56,8 @@ def integer(text: Text, at: Positions) -> tuple[Positions, Flags, Positions]:
     value = np.zeros(len(at), dtype=np.int64)
     start, more = at, np.ones(len(at), dtype=bool)
     for _ in range(_LONGEST_INTEGER):
-        digit = text[at].astype(np.int64) - ord("0")
-        more = more & (digit >= 0) & (digit <= 9)
+        digit = text[at] - np.uint8(ord("0"))  # wraps: bytes below "0" become large
+        more = more & (digit <= 9)
         if not more.any():
             break
         value = np.where(more, value * 10 + digit, value)

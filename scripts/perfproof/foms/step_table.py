@@ -6,12 +6,13 @@ import math
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+Integers = npt.NDArray[np.integer[Any]]
 Flags = npt.NDArray[np.bool_]
 
 NO_LOSS, FINITE, NON_FINITE = 0, 1, 2
@@ -123,20 +124,23 @@ class StepTable:
                 self._add_sizes(row, other._mixed.get(row) or [other._size[row]])
 
     def steps(self) -> Steps:
-        """The table as arrays, without steps that only other ranks reported."""
-        seen = np.array(self._seen, dtype=bool)
-        rows = np.flatnonzero(seen)
-        place = {int(row): at for at, row in enumerate(rows)} if self._mixed else {}
+        """The table as arrays, without steps that only other ranks reported.
+
+        The arrays share the table's memory where no step is left out: read the whole log first.
+        """
+        seen = np.asarray(self._seen).astype(bool)
+        rows = slice(None) if seen.all() else seen
+        place = np.cumsum(seen) - 1
         return Steps(
-            epoch=np.array(self._epoch, dtype=np.int64)[seen],
-            index=np.array(self._index, dtype=np.int64)[seen],
-            time_s=np.array(self._time, dtype=np.float64)[seen],
-            loss=np.array(self._loss, dtype=np.float64)[seen],
-            loss_state=np.array(self._loss_state, dtype=np.int64)[seen],
-            profiled=np.array(self._profiled, dtype=bool)[seen],
-            size=np.array(self._size, dtype=np.int64)[seen],
-            reports=np.array(self._reports, dtype=np.int64)[seen],
-            mixed={place[row]: sizes for row, sizes in self._mixed.items() if row in place},
+            epoch=np.asarray(self._epoch)[rows],
+            index=np.asarray(self._index)[rows],
+            time_s=np.asarray(self._time)[rows],
+            loss=np.asarray(self._loss)[rows],
+            loss_state=np.asarray(self._loss_state)[rows],
+            profiled=np.asarray(self._profiled)[rows].astype(bool),
+            size=np.asarray(self._size)[rows],
+            reports=np.asarray(self._reports)[rows],
+            mixed={int(place[row]): sizes for row, sizes in self._mixed.items() if seen[row]},
         )
 
 
