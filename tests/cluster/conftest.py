@@ -8,12 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.slurm_conf import Layout
+from tests.cluster.slurm_conf import AWKWARD_NAMES, Layout
 from tests.cluster.snakemake_run import SnakemakeRun
 from tests.cluster.testbed import Testbed, missing
-
-# Legal names in which the executor's check of options sees options.
-AWKWARD_NAMES = (*(f"gpu-{letter}" for letter in "cntpeoACDJN"), "gpu-J01", "x--parsable")
 
 
 def _cluster(layout: Layout) -> Iterator[Testbed]:

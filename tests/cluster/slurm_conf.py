@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 DBD_USER = "slurm"
+# Legal names of nodes in which the executor's check of options sees options.
+AWKWARD_NAMES = (*(f"gpu-{letter}" for letter in "cntpeoACDJN"), "gpu-J01", "x--parsable")
 
 
 @dataclass(frozen=True)

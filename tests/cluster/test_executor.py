@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from perfproof.cluster import exclude
-from tests.cluster.conftest import AWKWARD_NAMES
+from perfproof.cluster import exclude, scheduler, utc
 from tests.cluster.processes import wait_until
+from tests.cluster.slurm_conf import AWKWARD_NAMES
 from tests.cluster.snakemake_run import SnakemakeRun
 from tests.cluster.testbed import Testbed
 
@@ -120,7 +120,7 @@ def test_reason_of_a_held_job_is_told(trouble: Outcome) -> None:
 RETRIED = """
 from pathlib import Path
 from perfproof.cluster import exclude, utc
-from tests.cluster.conftest import AWKWARD_NAMES
+from tests.cluster.slurm_conf import AWKWARD_NAMES
 
 LISTED = Path("excluded_nodes.json")
 
@@ -147,15 +147,22 @@ def test_retry_goes_to_a_node_that_is_not_excluded(snakemake: SnakemakeRun) -> N
     assert (snakemake.directory / "done.txt").read_text().strip() not in bad
 
 
-SLEEPS = 'rule one:\n    output: "done.txt"\n    shell: "sleep {seconds} && touch {{output}}"\n'
+SLEEPS = """
+rule one:
+    output: "done.txt"
+    shell: "touch started.txt && sleep {seconds} && touch {{output}}"
+"""
 
 
 def test_controller_that_is_away_ends_no_job(snakemake: SnakemakeRun) -> None:
-    snakemake.start(SLEEPS.format(seconds=31), *QUICK)
-    snakemake.wait_job("RUNNING")
-    time.sleep(3)
+    snakemake.start(SLEEPS.format(seconds=28), *QUICK)
+    started = snakemake.directory / "started.txt"
+    wait_until(started.is_file, 60, "the job's own command")
+    (job,) = snakemake.jobs()
     snakemake.cluster.stop_controller()
-    time.sleep(25)
+    back_s = time.monotonic() + 25
+    assert scheduler.look([job], utc.now()) == {}
+    time.sleep(max(0, back_s - time.monotonic()))
     snakemake.cluster.start_controller()
     assert snakemake.wait(60) == 0, snakemake.log
 

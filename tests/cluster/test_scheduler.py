@@ -1,4 +1,4 @@
-"""What real SLURM says of jobs, with and without accounting, with and without a controller."""
+"""What real SLURM says of jobs, and what is left of it when the controller is away."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from perfproof.cluster import exclude, scheduler, utc
 from perfproof.cluster.scheduler import ABSENT, JobView
 from perfproof.cluster.waiting import Deadlines, scheduler_ending
 from perfproof.schema.cluster import EndState
-from tests.cluster.conftest import AWKWARD_NAMES
 from tests.cluster.processes import wait_until
+from tests.cluster.slurm_conf import AWKWARD_NAMES
 from tests.cluster.testbed import Testbed
 
 pytestmark = pytest.mark.cluster
@@ -90,13 +90,6 @@ def sbatch(slurm: Testbed, option: str) -> str:
     """Submit as the executor does, through a shell."""
     words = f"sbatch --parsable --output=/dev/null {option} --hold --wrap=true"
     return slurm.run("sh", "-c", words).strip()
-
-
-def test_without_accounting_a_controller_that_is_away_is_no_answer(slurm: Testbed) -> None:
-    job = slurm.submit("sleep 60")
-    wait_for(job, "RUNNING")
-    slurm.stop_controller()
-    assert scheduler.look([job], utc.now()) == {}
 
 
 def test_accounting_answers_where_the_controller_does_not(accounted: Testbed) -> None:

@@ -49,6 +49,14 @@ def test_times_of_other_ranks_are_not_counted(tmp_path: Path) -> None:
     assert steps_of(parse(tmp_path, text)).time_s.tolist() == [1.0]
 
 
+def test_a_rank_that_is_ahead_does_not_take_the_time(tmp_path: Path) -> None:
+    text = loss_line(0, 0, 0, 1) + loss_line(0, 0, 3, 1)
+    for step in range(1, 4):
+        text += loss_line(0, step, 3, 1) + time_line(float(step)) + loss_line(0, step, 0, 1)
+    text += time_line(4.0)
+    assert steps_of(parse(tmp_path, text)).time_s.tolist() == [1.0, 2.0, 3.0, 4.0]
+
+
 def test_ranks_that_lost_their_line_breaks(tmp_path: Path) -> None:
     text = loss_line(0, 0, 0, 1).strip() + loss_line(0, 0, 1, "nan").strip() + time_line(1.0)
     log = parse(tmp_path, "0 NpyReader: /data/1.npz" + text)

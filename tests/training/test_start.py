@@ -91,3 +91,15 @@ def test_rendezvous_ports_differ_by_job_and_stay_in_range() -> None:
     assert len(ports) == 2
     assert all(20000 <= port < 40000 for port in ports)
     assert rendezvous({}, ["n"]) == {"MASTER_ADDR": "n", "MASTER_PORT": "20000"}
+
+
+def test_thread_counts_of_the_workflow_engine_do_not_reach_the_ranks(
+    tiny_root: Path, cluster: Cluster
+) -> None:
+    """Snakemake exports its `threads` to every job: 128 of them, or 2 where the recipe says 1."""
+    single = resolve(tiny_root, model="hydragnn", trial="baseline", cluster="here", nodes=1)
+    asked = single.model_copy(update={"env": {"OMP_NUM_THREADS": "1"}})
+    found = start(asked, cluster, OMP_NUM_THREADS="2", MKL_NUM_THREADS="2", OTHER="kept")
+    assert found.env["OMP_NUM_THREADS"] == "1"
+    assert "MKL_NUM_THREADS" not in found.env
+    assert found.env["OTHER"] == "kept"

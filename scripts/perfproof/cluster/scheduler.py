@@ -21,7 +21,7 @@ ACTIVE = frozenset(
     | {"REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD"}
 )
 
-# A command that cannot reach the controller fails by itself after nine seconds.
+# A command that cannot reach the controller fails by itself after 9 to 18 s.
 _TIMEOUT_S = 30.0
 _SQUEUE = ("squeue", "--array", "--noheader", "--states=all", "--format=%i|%T|%V|%S|%N|%r")
 _SACCT = ("sacct", "--allocations", "--noheader", "--parsable2")
@@ -139,10 +139,12 @@ def _exit_code(written: str) -> int | None:
 
 def _ask(argv: Collection[str]) -> str | None:
     """What a SLURM command prints; None when it fails, hangs or does not exist."""
+    # A user's SQUEUE_USERS or SQUEUE_PARTITION would hide jobs.
+    own = {name: value for name, value in os.environ.items() if not name.startswith("SQUEUE_")}
     try:
         done = subprocess.run(
             list(argv),
-            env=os.environ | {"SLURM_TIME_FORMAT": "%s"},
+            env=own | {"SLURM_TIME_FORMAT": "%s"},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

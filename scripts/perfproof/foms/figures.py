@@ -84,7 +84,7 @@ def samples_per_epoch(run: Run) -> int:
     sums = set(np.bincount(group, run.steps.batches.mean)[counts == batches].tolist())
     if len(sums) != 1:
         raise UnknownValueError(Reason.DISAGREES if sums else Reason.RUN_INCOMPLETE)
-    return round(sums.pop() * data_ranks)
+    return round(float(sums.pop()) * data_ranks)
 
 
 def epoch_time(run: Run) -> float:

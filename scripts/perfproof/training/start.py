@@ -32,7 +32,7 @@ def plan(
     nodes: Sequence[str],
 ) -> Start:
     """How to start all ranks. `prefix` comes before each rank's process (a container, numactl)."""
-    env = dict(base_env) | resolved.env | dict(command.env)
+    env = _without_thread_counts(base_env) | resolved.env | dict(command.env)
     if cluster.launcher == "srun":
         words = srun_words(resolved, cluster)
         env = _without_torchrun(env) | rendezvous(base_env, nodes)
@@ -48,6 +48,17 @@ def plan(
         shown=[*words, *prefix, *command.shown],
         env=env,
     )
+
+
+# Snakemake exports these with a rule's `threads`: the number of cores it reserved, not what the
+# recipe asks of a rank. MKL's would win over the recipe's OMP_NUM_THREADS.
+_THREAD_COUNTS = frozenset(
+    f"{library}_NUM_THREADS" for library in ("OMP", "MKL", "GOTO", "OPENBLAS", "NUMEXPR")
+)
+
+
+def _without_thread_counts(env: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in env.items() if name not in _THREAD_COUNTS}
 
 
 def wrapped(command: Command, run_dir: Path) -> list[str]:

@@ -228,7 +228,9 @@ if __name__ == "__main__":
 def hydragnn_clone(root: Path) -> Path:
     """A clone with HydraGNN's interface; its script is `examples/fake/fake.py`."""
     _write(root / "hydragnn/__init__.py", "")
-    _write(root / "hydragnn/train/__init__.py", "from .train_validate_test import train")
+    # As upstream: the function hides the module of the same name.
+    names = "from .train_validate_test import train, train_validate_test"
+    _write(root / "hydragnn/train/__init__.py", names)
     _write(root / "hydragnn/train/train_validate_test.py", _HYDRAGNN_LOOP)
     _write(root / "examples/fake/fake.py", _HYDRAGNN_SCRIPT)
     _write(root / "examples/fake/sibling.py", _HYDRAGNN_SIBLING)

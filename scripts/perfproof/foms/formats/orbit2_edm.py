@@ -50,7 +50,6 @@ class _Losses:
 class _Run(NamedTuple):
     """Loss lines `begin` to `end` of a block: one step."""
 
-    at: int
     epoch: int
     batch: int
     begin: int
@@ -77,10 +76,11 @@ class Orbit2Edm(LogFormat):
         text = scan.text_of(data)
         loss, times = _losses(text), deque(_TIME.finditer(data))
         self.non_finite += int(loss.bad.sum())
-        rank, value_at = loss.rank.tolist(), loss.value_at.tolist()
+        at, rank, value_at = loss.at.tolist(), loss.rank.tolist(), loss.value_at.tolist()
         for run in self._runs(loss, *_sizes(text)):
-            self._times(data, times, run.at)
             ranks = rank[run.begin : run.end]
+            timed = ranks.index(self.table.rank) if self.table.rank in ranks else 0
+            self._times(data, times, at[run.begin + timed])
             row = self.table.lines(ranks, run.epoch, run.batch, run.sizes)
             if row is not None:
                 self._loss(data, row, value_at[run.begin + ranks.index(self.table.rank)])
@@ -106,7 +106,7 @@ class Orbit2Edm(LogFormat):
         low = np.maximum(from_step, high - (end - begin))
         self.unused, self.waiting = size[from_step[-1] : low[-1]], size[high[-1] :]
         self.last_step = epoch[-1], index[-1]
-        columns = (loss.at[begin].tolist(), epoch, index, begin.tolist(), end.tolist())
+        columns = (epoch, index, begin.tolist(), end.tolist())
         sizes, bounds = size.tolist(), zip(low.tolist(), high.tolist(), strict=True)
         parts = [sizes[first:last] for first, last in bounds]
         return [_Run(*row) for row in zip(*columns, parts, strict=True)]
@@ -116,7 +116,7 @@ class Orbit2Edm(LogFormat):
             self.table.set_loss(row, float(value[1]))
 
     def _times(self, data: bytes, times: deque[re.Match[bytes]], until: int) -> None:
-        """Give the times that stand before `until` to the step that was read last."""
+        """Give times before `until` to the step that the timed rank began last."""
         while times and times[0].start() < until:
             match = times.popleft()
             rank = _RANK.search(data, max(0, match.start() - 24), match.start())
