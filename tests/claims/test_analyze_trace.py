@@ -324,4 +324,4 @@ def test_nulls_carry_reasons(tmp_path: Path) -> None:
     claims, _ = through(tmp_path)
     short = by_metric(claims, "short_kernel_count_fraction")
     assert short.share_of_step is None
-    assert short.reasons["share_of_step"] is Reason.NOT_APPLICABLE
+    assert short.reasons["share_of_step"] is Reason.NO_SHARE

@@ -33,7 +33,7 @@ def finding(
         evidence="results/m/trials/baseline/nodes-1/rep-0/node_health_probe.txt",
         first_seen=utc.text(seen),
         last_seen=utc.text(seen),
-        expires=None if days is None else utc.text(seen + timedelta(days=days)),
+        expires=exclude.NEVER if days is None else utc.text(seen + timedelta(days=days)),
         by="launch",
     )
 
@@ -68,7 +68,7 @@ def test_order_of_two_findings_does_not_matter() -> None:
     one, other = finding("a1"), finding("a1", NOON + timedelta(hours=1), None, "no answer")
     both = exclude.merged(exclude.merged(ExcludeList(), one), other)
     assert both == exclude.merged(exclude.merged(ExcludeList(), other), one)
-    assert both.nodes[0].expires is None
+    assert both.nodes[0].expires == "never"
 
 
 def test_expired_node_may_be_used_again(tmp_path: Path) -> None:

@@ -18,7 +18,11 @@ from tests.cluster.testbed import Testbed
 
 pytestmark = pytest.mark.cluster
 
-QUICK = ("--seconds-between-status-checks=1", "--slurm-bounded-grace=2")
+QUICK = (
+    "--seconds-between-status-checks=1",
+    "--slurm-bounded-grace=2",
+    "--slurm-bounded-lost=3",
+)
 
 TROUBLE = """
 CASES = ["succeeds", "node_lost", "preempted", "cancelled", "held", "unsatisfiable"]

@@ -27,7 +27,7 @@ def test_add_list_flag_clear(listed: Path) -> None:
     words = ("--reason", "home=FAIL", "--evidence", "probe.txt", "--by", "me")
     code, lines = nodes(listed, "add", "b1", "a1", *words)
     assert code == 0
-    assert lines[-1].startswith("STATUS=ok; reason=excluded b1, a1 until ")
+    assert lines[-1].startswith("STATUS=ok; reason=excluded b1, a1, expires 2")
     code, lines = nodes(listed, "list")
     assert [line.split("\t")[0] for line in lines[:-1]] == ["a1", "b1"]
     assert lines[0].endswith("home=FAIL\tprobe.txt\tme")
@@ -46,7 +46,7 @@ def test_expired_entries_can_be_cleared(listed: Path) -> None:
     assert nodes(listed, "add", "a1", *words, "--days", "1e-6")[0] == 0
     assert nodes(listed, "add", "b1", *words, "--until-cleared")[0] == 0
     assert nodes(listed, "clear", "--expired") == (0, ["STATUS=ok; reason=cleared a1"])
-    assert exclude.read(listed).nodes[0].expires is None
+    assert exclude.read(listed).nodes[0].expires == "never"
 
 
 @pytest.mark.parametrize(

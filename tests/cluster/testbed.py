@@ -77,7 +77,8 @@ class Testbed:
             remove_abandoned()
             try:
                 self.start()
-            except BaseException:
+            except BaseException as fault:
+                fault.add_note(self._last_words())
                 self.close()
                 raise
         atexit.register(self.close)
@@ -101,6 +102,14 @@ class Testbed:
     def run(self, *argv: str, limit_s: float = 30.0) -> str:
         """Standard output of a command in the cluster's environment."""
         return command(argv, self.env, limit_s)
+
+    def _last_words(self) -> str:
+        """The ends of all logs: why a daemon did not start."""
+        logs = sorted((self.root / "log").glob("*.log"))
+        ends = (path.read_text(errors="replace").splitlines()[-5:] for path in logs)
+        return "\n".join(
+            f"{path.name}: {line}" for path, end in zip(logs, ends, strict=True) for line in end
+        )
 
     def _write_configuration(self) -> None:
         for folder in _FOLDERS:

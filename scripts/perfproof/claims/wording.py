@@ -76,6 +76,7 @@ def _claim(
     catalog: LeverCatalog | None,
 ) -> Claim:
     found, remedy = choice.candidate, rules[choice.candidate.metric].remedy
+    why = {"share_of_step": Reason.NO_SHARE, "remedy": Reason.NO_REMEDY}
     nulls = {"share_of_step": choice.share, "remedy": remedy}
     return Claim.model_validate(
         {
@@ -92,7 +93,7 @@ def _claim(
             "evidence": [found.evidence],
             "remedy": remedy,
             "levers": levers_for(choice.bottleneck, catalog),
-            "reasons": {k: Reason.NOT_APPLICABLE for k, value in nulls.items() if value is None},
+            "reasons": {k: why[k] for k, value in nulls.items() if value is None},
         }
     )
 

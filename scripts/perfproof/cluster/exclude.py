@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
+from typing import Literal
 
 from perfproof.cluster import utc
 from perfproof.core.errors import InputError
@@ -20,6 +21,7 @@ from perfproof.core.files import read_record, write_record
 from perfproof.schema.cluster import ExcludedNode, ExcludeList
 
 EXCLUDE_FILE = Path("results/cluster/excluded_nodes.json")
+NEVER: Literal["never"] = "never"
 
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 # The executor refuses text that looks like an option which it sets itself: `-J`, or `-c` before a
@@ -34,7 +36,7 @@ def read(path: Path) -> ExcludeList:
 
 def active(listed: ExcludeList, now: datetime) -> list[ExcludedNode]:
     """The entries that have not expired."""
-    return [n for n in listed.nodes if n.expires is None or utc.parse(n.expires) > now]
+    return [n for n in listed.nodes if n.expires == NEVER or utc.parse(n.expires) > now]
 
 
 def merged(listed: ExcludeList, found: ExcludedNode) -> ExcludeList:
@@ -42,17 +44,14 @@ def merged(listed: ExcludeList, found: ExcludedNode) -> ExcludeList:
     others = [node for node in listed.nodes if node.name != found.name]
     known = next((node for node in listed.nodes if node.name == found.name), found)
     latest = max(known, found, key=lambda node: node.last_seen)
+    expiries = (known.expires, found.expires)
     node = latest.model_copy(
         update={
             "first_seen": min(known.first_seen, found.first_seen),
-            "expires": _later(known.expires, found.expires),
+            "expires": NEVER if NEVER in expiries else max(expiries),
         }
     )
     return ExcludeList(nodes=sorted([*others, node], key=lambda n: n.name))
-
-
-def _later(one: str | None, other: str | None) -> str | None:
-    return None if one is None or other is None else max(one, other)
 
 
 def cleared(listed: ExcludeList, names: Collection[str]) -> ExcludeList:

@@ -18,9 +18,8 @@ def _list(arguments: argparse.Namespace, now: datetime) -> Status:
     listed = exclude.read(arguments.file)
     live = {node.name for node in exclude.active(listed, now)}
     for node in listed.nodes:
-        until = f"until {node.expires}" if node.expires else "until cleared"
-        state = until if node.name in live else f"expired {node.expires}"
-        print(f"{node.name}\t{state}\t{node.reason}\t{node.evidence}\t{node.by}")
+        state = "expires" if node.name in live else "expired"
+        print(f"{node.name}\t{state} {node.expires}\t{node.reason}\t{node.evidence}\t{node.by}")
     return Status("ok", f"{len(live)} excluded, {len(listed.nodes) - len(live)} expired")
 
 
@@ -28,7 +27,8 @@ def _add(arguments: argparse.Namespace, now: datetime) -> Status:
     names = [exclude.node_name(name, "command line") for name in arguments.names]
     if arguments.days <= 0:
         raise InputError("command line", f"{arguments.days:g}", "more than 0", "--days")
-    expires = None if arguments.until_cleared else utc.text(now + timedelta(days=arguments.days))
+    later = utc.text(now + timedelta(days=arguments.days))
+    expires = exclude.NEVER if arguments.until_cleared else later
     for name in names:
         found = ExcludedNode(
             name=name,
@@ -40,7 +40,7 @@ def _add(arguments: argparse.Namespace, now: datetime) -> Status:
             by=arguments.by,
         )
         exclude.add(arguments.file, found)
-    return Status("ok", f"excluded {', '.join(names)} until {expires or 'cleared'}")
+    return Status("ok", f"excluded {', '.join(names)}, expires {expires}")
 
 
 def _clear(arguments: argparse.Namespace, now: datetime) -> Status:

@@ -53,12 +53,15 @@ class Plan:
 
     @property
     def shell_prefix(self) -> str:
-        """Put this checkout's package and this interpreter first, wherever the job runs."""
+        """Strict shell; this checkout's package and interpreter first, wherever the job runs.
+
+        A prefix replaces Snakemake's own strict mode, without which `step | tee log` never fails.
+        """
         scripts = shlex.quote(str(self.root / "scripts"))
         binaries = shlex.quote(str(Path(sys.executable).parent))
         # Snakemake formats the prefix once more: braces for the shell are doubled for it.
         earlier = "${{PYTHONPATH:+:$PYTHONPATH}}"
-        return f"export PYTHONPATH={scripts}{earlier} PATH={binaries}:$PATH; "
+        return f"set -euo pipefail; export PYTHONPATH={scripts}{earlier} PATH={binaries}:$PATH; "
 
     def evidence(self, wildcards: Any) -> list[str]:
         """Files that a run's inventory rests on: the launch record, or the recorded files."""

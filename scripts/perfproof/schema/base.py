@@ -39,6 +39,8 @@ class Reason(StrEnum):
     TOO_FEW_VALUES = "too_few_values"
     NOT_RECORDED = "not_recorded"
     NOT_APPLICABLE = "not_applicable"
+    NO_SHARE = "no_share_of_its_own"
+    NO_REMEDY = "no_remedy"
     RUN_INCOMPLETE = "run_incomplete"
     DISAGREES = "sources_disagree"
     COUNTER_RESET = "counter_reset"
@@ -65,6 +67,8 @@ REASON_MEANING: dict[Reason, str] = {
     Reason.TOO_FEW_VALUES: "too few values for this statistic",
     Reason.NOT_RECORDED: "the run did not record it",
     Reason.NOT_APPLICABLE: "the question makes no sense for this run",
+    Reason.NO_SHARE: "it explains other claims; a share of its own would count time twice",
+    Reason.NO_REMEDY: "it states a limit; there is nothing to try",
     Reason.RUN_INCOMPLETE: "the run has not ended or ended before it was known",
     Reason.DISAGREES: "two sources give different values",
     Reason.COUNTER_RESET: "the counter went backwards within the window",

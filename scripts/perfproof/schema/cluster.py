@@ -34,7 +34,7 @@ class ExcludedNode(Strict):
     evidence: Words = Field(description="file that shows the fault, or who to ask")
     first_seen: Utc
     last_seen: Utc
-    expires: Utc | None = Field(description="null: stays until it is cleared by hand")
+    expires: Utc | Literal["never"] = Field(description="`never`: until it is cleared by hand")
     by: Words = Field(description="program or person that put it here")
 
 

@@ -17,7 +17,7 @@ from pydantic_core import PydanticUndefined
 
 from perfproof.core import step
 from perfproof.core.files import canonical_json, write_text
-from perfproof.schema import claims, config, foms, report, run, telemetry, traces
+from perfproof.schema import claims, cluster, config, foms, report, run, telemetry, traces
 from perfproof.schema.base import REASON_MEANING
 
 SCHEMAS: dict[str, type[BaseModel]] = {
@@ -29,6 +29,8 @@ SCHEMAS: dict[str, type[BaseModel]] = {
     "manifest": run.Manifest,
     "inventory": run.Inventory,
     "launch_record": run.LaunchRecord,
+    "ending": cluster.RunEnding,
+    "excluded_nodes": cluster.ExcludeList,
     "foms": foms.Foms,
     "comparison": foms.Comparison,
     "trace_summary": traces.TraceSummary,
