@@ -49,3 +49,10 @@ rule perf_report:
         f"results/{PLAN.run}/combined_report.html",
         f"results/{PLAN.run}/combined_report.md",
     localrule: True
+
+
+workflow.localrules(*PLAN.local_rules(rule.name for rule in workflow.rules))
+
+
+onerror:
+    shell(PLAN.on_error)

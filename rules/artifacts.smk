@@ -12,6 +12,7 @@ rule inventory:
         "../envs/perfproof.yaml"
     params:
         root=PLAN.evidence_root,
+        state=PLAN.evidence_state,
     shell:
         "{{ printf '%s\\n' {params.root:q} > {output.source}; "
         "python -m perfproof.artifacts.inventory --root {params.root:q} "

@@ -13,8 +13,6 @@ not, for the official executor (2.8.0)
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from snakemake_executor_plugin_slurm import Executor as OfficialExecutor
@@ -22,11 +20,6 @@ from snakemake_executor_plugin_slurm import ExecutorSettings as OfficialSettings
 from snakemake_executor_plugin_slurm import common_settings
 from snakemake_interface_common.exceptions import WorkflowError
 from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
-
-from perfproof.cluster import scheduler, utc
-from perfproof.cluster.scheduler import JobView
-from perfproof.cluster.waiting import Deadlines, dated, scheduler_ending
-from perfproof.schema.cluster import EndState
 
 __all__ = ["Executor", "ExecutorSettings", "common_settings"]
 
@@ -68,11 +61,12 @@ class Executor(OfficialExecutor):  # type: ignore[misc]
 
     def __post_init__(self, test_mode: bool = False) -> None:
         """Take the bounds from the settings."""
+        # Only now: Snakemake imports all plugins when it starts, before the Snakefile has said
+        # which checkout's package is the one to run.
+        from perfproof.cluster.bounded import Watch
+
         super().__post_init__(test_mode)
-        settings = self.workflow.executor_settings
-        queue_s = 60.0 * settings.queue_limit or None
-        self._deadlines = Deadlines(settings.grace, settings.lost, queue_s=queue_s)
-        self._seen: dict[str, JobView] = {}
+        self._watch: Any = Watch(self, self.workflow.executor_settings)
 
     async def sleep(self) -> None:
         """The pause between two looks."""
@@ -83,43 +77,5 @@ class Executor(OfficialExecutor):  # type: ignore[misc]
         self, active_jobs: list[SubmittedJobInfo]
     ) -> AsyncIterator[SubmittedJobInfo]:
         """Report the jobs that ended, yield the others. No answer from SLURM ends no job."""
-        now = utc.now()
-        ids = [str(job.external_jobid) for job in active_jobs]
-        views = await asyncio.to_thread(scheduler.look, ids, now)
-        for job, job_id in zip(active_jobs, ids, strict=True):
-            view = views.get(job_id)
-            if view is None or not await self._ended(job, view, now):
-                yield job
-
-    async def _ended(self, job: SubmittedJobInfo, view: JobView, now: datetime) -> bool:
-        """Whether the job ended, which is then reported."""
-        view = dated(self._seen.get(view.job_id), view)
-        self._seen[view.job_id] = view
-        ending = scheduler_ending(view, now, self._deadlines)
-        if ending is None:
-            return False
-        if ending is EndState.COMPLETED:
-            self._drop_log(job)
-            self.report_job_success(job)
-            return True
-        view = await asyncio.to_thread(scheduler.details, view)
-        if view.state in scheduler.ACTIVE and not await asyncio.to_thread(
-            scheduler.cancel, view.job_id
-        ):
-            return False
-        self.report_job_error(job, msg=_message(view, ending), aux_logs=[_log(job)])
-        return True
-
-    def _drop_log(self, job: SubmittedJobInfo) -> None:
-        if not self.workflow.executor_settings.keep_successful_logs:
-            Path(_log(job)).unlink(missing_ok=True)
-
-
-def _log(job: SubmittedJobInfo) -> str:
-    aux: dict[Any, Any] = job.aux or {}
-    return str(aux.get("slurm_logfile", ""))
-
-
-def _message(view: JobView, ending: EndState) -> str:
-    nodes = f" on {view.nodes}" if view.nodes else ""
-    return f"SLURM job {view.job_id}{nodes} ended as {ending.value}; SLURM said: {view.said}. "
+        async for job in self._watch.still_active(active_jobs):
+            yield job

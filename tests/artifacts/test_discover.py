@@ -49,13 +49,13 @@ def test_files_that_analysis_wrote_are_not_part_of_the_run(tmp_path: Path) -> No
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("x")
-    assert [p.name for p, _ in discover(tmp_path)] == ["log_rank0.txt"]
+    assert [p.name for p, _ in discover(tmp_path).files] == ["log_rank0.txt"]
 
 
 def test_a_loggers_copy_beside_rank_logs_is_not_counted_twice(tmp_path: Path) -> None:
     for name in ("log_rank0.txt", "run.log"):
         (tmp_path / name).write_text("x")
-    assert dict(discover(tmp_path)) == {
+    assert dict(discover(tmp_path).files) == {
         tmp_path / "log_rank0.txt": Role.LOG,
         tmp_path / "run.log": Role.OTHER,
     }
@@ -63,7 +63,7 @@ def test_a_loggers_copy_beside_rank_logs_is_not_counted_twice(tmp_path: Path) ->
 
 def test_a_single_log_is_the_log_whatever_its_name(tmp_path: Path) -> None:
     (tmp_path / "run.log").write_text("x")
-    assert discover(tmp_path) == [(tmp_path / "run.log", Role.LOG)]
+    assert discover(tmp_path).files == [(tmp_path / "run.log", Role.LOG)]
 
 
 @pytest.mark.parametrize("files", [[], ["notes.txt"], ["manifest.json"]])
@@ -84,5 +84,31 @@ def test_a_missing_directory_is_one_clear_line(tmp_path: Path) -> None:
 
 
 def test_recorded_runs_are_understood(shared_data: Path) -> None:
-    roles = {role for _, role in discover(shared_data / "runs/orbit2/117m_bf16_b8_fsdp2_trace")}
-    assert roles == {Role.LOG, Role.TRACE, Role.TELEMETRY, Role.CONFIG, Role.META}
+    run = shared_data / "runs/orbit2/117m_bf16_b8_fsdp2_trace"
+    assert {role for _, role in discover(run).files} == {
+        Role.LOG,
+        Role.TRACE,
+        Role.TELEMETRY,
+        Role.CONFIG,
+        Role.META,
+    }
+
+
+@pytest.mark.parametrize("names", [("log_rank0.txt",) * 2, ("manifest.json", "manifest.json")])
+def test_several_runs_in_one_directory_are_refused(tmp_path: Path, names: tuple[str, str]) -> None:
+    for folder, name in zip("ab", names, strict=True):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / name).write_text("x")
+        (tmp_path / folder / f"log_rank{ord(folder)}.txt").write_text("x")
+    with pytest.raises(InputError, match=rf"several runs \(a/{names[0]} and b/{names[1]}\)"):
+        discover(tmp_path)
+
+
+def test_linked_folders_are_looked_into_once(tmp_path: Path) -> None:
+    scratch, run = tmp_path / "scratch", tmp_path / "run"
+    scratch.mkdir()
+    run.mkdir()
+    (scratch / "rank0.pt.trace.json").write_text("{}")
+    (run / "traces").symlink_to(scratch)
+    (scratch / "back").symlink_to(run)
+    assert [p.name for p, _ in discover(run).files] == ["rank0.pt.trace.json"]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import blake3
 
 from perfproof.artifacts.inventory import take_inventory
+from perfproof.core.files import canonical_json
 from perfproof.schema.base import Reason
 from perfproof.schema.run import Role
 
@@ -39,3 +41,15 @@ def test_one_file_can_be_the_whole_run(tmp_path: Path) -> None:
 def test_an_unnamed_rank_says_why(tmp_path: Path) -> None:
     (tmp_path / "train.log").write_bytes(b"x")
     assert take_inventory(tmp_path, "r").artifacts[0].reasons == {"rank": Reason.NOT_RECORDED}
+
+
+def test_a_file_that_cannot_be_named_or_read_is_a_problem_and_the_others_remain(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "log_rank0.txt").write_bytes(b"x")
+    (tmp_path / "trace_rank0.json").symlink_to(tmp_path / "nowhere" / "gone.json")
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/trace_\xff.json")).write_bytes(b"{}")
+    inventory = take_inventory(tmp_path, "r")
+    assert [a.path for a in inventory.artifacts] == ["log_rank0.txt"]
+    assert {p.where for p in inventory.problems} == {"trace_rank0.json", "trace_\\udcff.json"}
+    assert canonical_json(inventory.model_dump(mode="json"))

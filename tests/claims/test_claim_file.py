@@ -48,10 +48,31 @@ class TestFile:
     @pytest.mark.parametrize(
         ("change", "says"),
         [
+            ({"statement": "x \ud800"}, "half a surrogate pair"),
+            ({"\udfff": 1}, "half a surrogate pair"),
+            ({"params": {"a": ["\ud800"]}}, "half a surrogate pair"),
+            ({"params": {"a": json.loads("[" * 40 + "]" * 40)}}, "nested deeper"),
+        ],
+    )
+    def test_what_no_record_can_hold_is_a_problem(
+        self, tmp_path: Path, change: dict[str, Any], says: str
+    ) -> None:
+        good = claim("gpu_idle_fraction", 0.45, "cpu_dispatch")
+        path = write_claims(tmp_path / "claims.json", [{**good, **change}, good])
+        one_step().write(tmp_path / "run" / "trace_rank0.json.gz")
+        found = verify(path, inventory_of(tmp_path / "run"))
+        assert [c.verdict for c in found.claims] == [Verdict.VERIFIED]
+        assert says in found.problems[0].what
+        found.model_dump_json().encode("utf-8")
+
+    @pytest.mark.parametrize(
+        ("change", "says"),
+        [
             ({"run_id": "artifacts/other"}, "claims of run 'artifacts/other'"),
             ({"source": "telemetry"}, "telemetry claims"),
             ({"claims": None}, "no list 'claims'"),
             ({"shema": 1}, "unknown key"),
+            ({"run_id": "\ud800"}, "half a surrogate pair"),
         ],
     )
     def test_another_runs_claims_fail_in_one_line(

@@ -12,7 +12,8 @@ import pytest
 SHARED = ("perfproof.schema", "perfproof.core")
 VOCABULARY = {
     "perfproof", "perfproof.claims", "perfproof.claims.metrics",
-    "perfproof.claims.metrics_trace", "perfproof.claims.metrics_telemetry",
+    "perfproof.claims.kernel_groups", "perfproof.claims.metrics_trace",
+    "perfproof.claims.metrics_telemetry",
     "perfproof.claims.vocabulary",
 }  # fmt: skip
 VERIFIERS = ("perfproof.claims.verify_trace", "perfproof.claims.verify_telemetry")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from perfproof.claims.kernel_groups import KERNEL_GROUPS
 from perfproof.claims.metrics import METRICS
 from perfproof.claims.metrics_doc import metrics_markdown
 from perfproof.claims.metrics_telemetry import TELEMETRY_METRICS
@@ -46,6 +47,10 @@ def test_the_page_defines_every_metric_and_parameter() -> None:
 def test_the_tables_use_the_same_definitions() -> None:
     """Two implementations, one definition: the trace stage keeps its own copy."""
     assert groups.COMM == COMM_NAME_REGEX
+    own = {name: text for name, text in groups.GROUPS.items() if text}
+    assert own == {name: text for name, text in KERNEL_GROUPS.items() if name in own}
+    assert [*KERNEL_GROUPS, "other"] == list(groups.NAMES)
+    assert KERNEL_GROUPS["memset"] == groups.MEMSET
     assert short.THRESHOLD_NS == SHORT_KERNEL_US * 1000
     assert set(COMPUTE_GROUPS) <= set(groups.NAMES)
     for name in ("__amd_rocclr_copyBufferAligned", "MEMORY_COPY_DEVICE", "Memcpy DtoD", "copy"):

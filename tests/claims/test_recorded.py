@@ -16,16 +16,13 @@ import pytest
 
 from perfproof.artifacts.inventory import take_inventory
 from perfproof.claims import analyze_telemetry, analyze_trace, verify_telemetry, verify_trace
-from perfproof.claims.candidates import (
-    Candidate,
-    exposed_comm,
-    gpu_candidates,
-    host_candidates,
-)
+from perfproof.claims.candidates import Candidate, exposed_comm, gpu_candidates
+from perfproof.claims.candidates_host import host_candidates
 from perfproof.claims.tables import RankTables
-from perfproof.claims.verifier.ranks import waits
+from perfproof.claims.verifier.ranks import waiting
 from perfproof.claims.verifier.run_files import RunFiles
 from perfproof.claims.verifier.scene import CannotSayError
+from perfproof.claims.verifier.share import claim_time, total
 from perfproof.core.files import write_record
 from perfproof.schema.claims import BottleneckClass, ClaimSet, Verdict
 from perfproof.schema.run import Inventory
@@ -91,6 +88,19 @@ def test_two_implementations_agree_and_every_claim_is_verified(
     assert [(c.verdict, c.note) for c in found.claims if c.verdict is not Verdict.VERIFIED] == []
 
 
+def test_waiting_for_a_working_gpu_is_no_bottleneck(shared_data: Path, tmp_path: Path) -> None:
+    """32 % in copies and 30 % in synchronisation, of which the GPU idles 1.0 and 0.4 %."""
+    path = shared_data / "traces/tracelens/h100_owlv2.json.gz"
+    inventory, summary = tables_of(path, tmp_path)
+    one, files = RankTables(tmp_path, summary.ranks[0]), RunFiles(inventory)
+    found = {c.params.get("op") or c.params.get("call"): c for c in host_candidates(one)}
+    for name, value, share in (("aten::copy_", 0.32, 0.01), ("cudaStreamSynchronize", 0.296, 0.004)):
+        assert (found[name].value, found[name].share) == pytest.approx((value, share), abs=5e-4)
+        compare_share(found[name], files)
+    claims = analyze_trace.analyze(summary, tmp_path, inventory).claims
+    assert BottleneckClass.HOST_CPU not in {claim.bottleneck_class for claim in claims}
+
+
 def compare(tables: RankTables, files: RunFiles) -> None:
     """Every row of the rank's tables against the verifier's number."""
     for one in rows_of(tables):
@@ -100,6 +110,16 @@ def compare(tables: RankTables, files: RunFiles) -> None:
             assert one.value == 0, one
         else:
             assert found == pytest.approx(one.value, rel=1e-9, abs=1e-9), one
+            compare_share(one, files)
+
+
+def compare_share(one: Candidate, files: RunFiles) -> None:
+    """The part that bounds the share, likewise."""
+    time = claim_time(files, one.rank, one.metric, one.params)
+    assert (time is None) is (one.share is None), one
+    if time is not None:
+        share = total(time) / files.scene(one.rank).width
+        assert share == pytest.approx(one.share, rel=1e-9, abs=1e-9), one
 
 
 def rows_of(tables: RankTables) -> Iterator[Candidate]:
@@ -115,8 +135,13 @@ def compare_waits(out: Path, summary: TraceSummary, files: RunFiles) -> None:
         return
     with (out / table.file).open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
+    found = waiting(files.scenes())
     assert {int(r["rank"]): float(r["wait_us"]) for r in rows} == pytest.approx(
-        {rank: wait / 1000 for rank, wait in waits(files.scenes()).items()}
+        {rank: there.total / 1000 for rank, there in found.items()}
+    )
+    alone = {rank: claim_time(files, rank, "collective_wait_fraction", {}) for rank in found}
+    assert {int(r["rank"]): float(r["alone_us"]) for r in rows} == pytest.approx(
+        {rank: total(time or []) / 1000 for rank, time in alone.items()}
     )
 
 
@@ -178,13 +203,13 @@ class TestSeededFaults:
         assert verdict is expected
 
     def test_the_rank_that_waits_is_not_the_straggler(self, fsdp: RunFiles, tmp_path: Path) -> None:
-        waited = waits(fsdp.scenes())
-        waiting = max(waited, key=lambda rank: waited[rank])
-        for straggler, expected in ((1 - waiting, Verdict.VERIFIED), (waiting, Verdict.REFUTED)):
+        waited = {rank: there.total for rank, there in waiting(fsdp.scenes()).items()}
+        last = max(waited, key=lambda rank: waited[rank])
+        for straggler, expected in ((1 - last, Verdict.VERIFIED), (last, Verdict.REFUTED)):
             verdict, note = self.verdict(
                 fsdp, tmp_path, metric="collective_wait_fraction",
-                value=waited[waiting] / fsdp.scene(waiting).width, cls="comm_xgmi",
-                ranks=[waiting], params={**INTRA, "straggler": straggler},
+                value=waited[last] / fsdp.scene(last).width, cls="comm_xgmi",
+                ranks=[last], params={**INTRA, "straggler": straggler},
             )  # fmt: skip
             assert verdict is expected, note
 

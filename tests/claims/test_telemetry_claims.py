@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +48,8 @@ def test_claims_are_made_and_verified(tmp_path: Path) -> None:
     claims, verdicts = both(tmp_path, a_run(tmp_path / "run"))
     assert [(c.id, c.metric, round(c.value, 4)) for c in claims.claims] == [
         ("TE-001", "gpu_utilization_mean", 0.4),
-        ("TE-002", "hbm_used_fraction", round(1021 / 1100, 4)),
-        ("TE-003", "power_throttle_fraction", round(5 / 9, 4)),
+        ("TE-002", "power_throttle_fraction", round(5 / 9, 4)),
+        ("TE-003", "hbm_used_fraction", round(1021 / 1100, 4)),
     ]
     assert claims.claims[0].bottleneck_class is BottleneckClass.CPU_DISPATCH
     assert claims.claims[0].share_of_step == 0.6
@@ -199,3 +201,30 @@ def test_the_command_lines(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert lines == ["STATUS=ok; reason=3 claims", "STATUS=ok; reason=3 verified"]
     assert len(read_record(tmp_path / "verified.json", VerifiedSet).claims) == 3
+
+
+def rewritten(tmp_path: Path, change: Callable[[str], bytes], name: str) -> Inventory:
+    inventory = a_run(tmp_path / "run")
+    path = tmp_path / "run" / "telemetry.csv"
+    data = change(path.read_text())
+    path.unlink()
+    path.with_name(name).write_bytes(data)
+    return take_inventory(tmp_path / "run", inventory.run_id)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: gzip.compress(text.encode()),
+        lambda text: text.encode("utf-8-sig"),
+        lambda text: text.replace(",0,99,", ",0,inf,").encode(),
+        lambda text: (text + f"{T0 + 15},0,100,40,900,100,1900,60,5,0,7\n").encode(),
+        lambda text: (text + f"{T0 + 15},inf,100,40,900,100,1900,60,5,0\n").encode(),
+        lambda text: (text + f"{T0 + 15},0,5000,40,900,inf,1900,60,,-inf\n").encode(),
+    ],
+)  # fmt: skip
+def test_both_sides_read_the_same_samples(tmp_path: Path, change: Callable[[str], bytes]) -> None:
+    name = "telemetry.csv.gz" if change("")[:2] == b"\x1f\x8b" else "telemetry.csv"
+    claims, verdicts = both(tmp_path, rewritten(tmp_path, change, name))
+    assert {c.metric: round(c.value, 4) for c in claims.claims}["gpu_utilization_mean"] == 0.4
+    assert [c.note for c in verdicts.claims if c.verdict is not Verdict.VERIFIED] == []

@@ -60,6 +60,39 @@ def test_a_changed_value_is_refuted(
     assert "off by" in found.note
 
 
+SHARES = [
+    0.38, 0.03, None, None, 0.07, 0.216, 0.1, 0.216, 0.01, 0.02, 0.0, 0.07, 0.07, 0.13, 0.05, 0.05,
+]  # fmt: skip
+"""Of each truth what bounds its share.
+
+Of the idle time 30..100 is the loader's. Communication 720..790 is alone, gemm but for 305..309,
+ADD 500..600. Of the own time of linear 420..470 is addmm's, and from 500 on the GPU works.
+"""
+
+
+@pytest.mark.parametrize(
+    ("metric", "params", "cls", "truth", "share"),
+    [(*known, share) for known, share in zip(TRUTHS, SHARES, strict=True)],
+)
+def test_the_largest_share(
+    tmp_path: Path,
+    metric: str,
+    params: dict[str, Any],
+    cls: str,
+    truth: float,
+    share: float | None,
+) -> None:
+    known = claim(metric, truth, cls, params=params, unit=unit_of(metric))
+    remedy = {"remedy": "not_applicable"}
+    good = known if share is None else {**known, "share_of_step": share, "reasons": remedy}
+    wrong = {**known, "share_of_step": (share or 0.0) + 0.01, "reasons": remedy}
+    right, refuted = judged(tmp_path, good, wrong)
+    assert right.verdict is Verdict.VERIFIED, right.note
+    assert refuted.verdict is Verdict.REFUTED
+    allowed = "null" if share is None else f"at most {share:.4g}"
+    assert f"the rule allows {allowed}" in refuted.note
+
+
 def test_every_metric_has_a_recomputation_and_a_truth_here() -> None:
     names = {metric.name for metric in TRACE_METRICS}
     assert set(RECOMPUTE) | {"collective_wait_fraction"} == names
@@ -115,28 +148,6 @@ class TestSeededFaults:
         assert found.verdict is Verdict.REFUTED
         assert "share_of_step" in found.note
 
-    def test_host_time_cannot_give_back_more_than_the_idle_time(self, tmp_path: Path) -> None:
-        trace = Kineto().step(1, 0, 1000).gpu(GEMM, 0, 900, launch=0)
-        trace.event("cuda_runtime", "cudaStreamSynchronize", 100, 900)
-        call = {"call": "cudaStreamSynchronize"}
-        made = [
-            claim("runtime_call_fraction", 0.8, "host_cpu", params=call, share_of_step=share,
-                  reasons={"remedy": "not_applicable"})
-            for share in (0.1, 0.8)
-        ]  # fmt: skip
-        verdicts = [c.verdict for c in judged(tmp_path, *made, trace=trace)]
-        assert verdicts == [Verdict.VERIFIED, Verdict.REFUTED]
-
-    def test_waiting_for_data_is_no_dispatch(self, tmp_path: Path) -> None:
-        """Of 450 µs idle, 70 are spent in the loader: dispatch can give back 380."""
-        made = [
-            claim("gpu_idle_fraction", 0.45, "cpu_dispatch", share_of_step=share,
-                  reasons={"remedy": "not_applicable"})
-            for share in (0.38, 0.45)
-        ]  # fmt: skip
-        verdicts = [c.verdict for c in judged(tmp_path, *made)]
-        assert verdicts == [Verdict.VERIFIED, Verdict.REFUTED]
-
     def test_a_statement_that_says_another_number(self, tmp_path: Path) -> None:
         good = claim("gpu_idle_fraction", 0.45, "cpu_dispatch", statement="idle 45.0 % of 100 %")
         wrong = claim("gpu_idle_fraction", 0.45, "cpu_dispatch", statement="idle 80 % of it")
@@ -161,7 +172,7 @@ class TestInconclusive:
             ({"params": {"extra": 1}}, "unknown parameters: extra"),
             ({"metric": "top_kernel_fraction", "params": {"kernel": 3, "group": "x"}}, "kernel"),
             ({"metric": "top_kernel_fraction", "params": {"group": "x"}}, "'kernel' is None"),
-            ({"metric": "top_kernel_fraction", "params": {"kernel": "none", "group": "x"}},
+            ({"metric": "top_kernel_fraction", "params": {"kernel": "none", "group": "gemm"}},
              "no kernel of that name"),
             ({"metric": "exposed_memcpy_fraction", "params": {"direction": "up"}}, "direction"),
             ({"metric": "runtime_call_fraction", "params": {"call": "cudaFree"}}, "no call"),
@@ -186,7 +197,7 @@ class TestInconclusive:
     def test_a_regex_that_never_ends(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(regex, "SECONDS", 0.2)
         trace = Kineto().step(1, 0, 100).gpu("a" * 60 + "b", 0, 50)
-        params = {"group": "g", "name_regex": "(a+)+$", "not_regex": ""}
+        params = {"group": "other", "name_regex": "(a+)+$", "not_regex": ""}
         made = claim("kernel_group_fraction", 0.5, "gpu_memory_hbm", params=params)
         assert "need more than 0.2 s" in judged(tmp_path, made, trace=trace)[0].note
 

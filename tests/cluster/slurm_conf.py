@@ -22,6 +22,8 @@ class Layout:
     accounting: bool = False
     memory_limits: bool = False
     min_job_age_s: int = 3600
+    partition: str = "batch"
+    features: str = "none"
 
     @property
     def ports(self) -> int:
@@ -63,8 +65,8 @@ def _slurm_conf(layout: Layout, root: Path, host: str, port: int) -> str:
         ),
         *(
             f"PartitionName={name} Nodes={names} State=UP MaxTime=INFINITE PriorityTier={tier}"
-            + (" Default=YES" if name == "batch" else "")
-            for name, tier in (("low", 1), ("batch", 10), ("high", 100))
+            + (" Default=YES" if name == layout.partition else "")
+            for name, tier in (("low", 1), (layout.partition, 10), ("high", 100))
         ),
     ]
     return "\n".join(lines) + "\n"
@@ -134,7 +136,8 @@ def _node(layout: Layout, name: str, port: int, state: str = "UNKNOWN") -> str:
     return (
         f"NodeName={name} NodeHostname={name} NodeAddr=127.0.0.1 Port={port} State={state} "
         f"CPUs={layout.cpus} Boards=1 SocketsPerBoard=1 CoresPerSocket={layout.cpus} "
-        f"ThreadsPerCore=1 RealMemory={layout.memory_mb} Gres=gpu:{layout.gpus}"
+        f"ThreadsPerCore=1 RealMemory={layout.memory_mb} Gres=gpu:{layout.gpus} "
+        f"Feature={layout.features}"
     )
 
 

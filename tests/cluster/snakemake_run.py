@@ -6,6 +6,7 @@ import secrets
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,16 +25,27 @@ class SnakemakeRun:
         self._prefix = f"test-{secrets.token_hex(4)}"
         self._log = directory / "snakemake.log"
         self._process: subprocess.Popen[bytes] | None = None
+        self._command: list[str] = []
+        path = f"{Path(sys.executable).parent}:{cluster.env['PATH']}"
+        self.env = cluster.env | {"PYTHONPATH": f"{_ROOT}/scripts:{_ROOT}", "PATH": path}
 
     def start(self, snakefile: str, *options: str, executor: str = "slurm-bounded") -> None:
         """Start Snakemake on this Snakefile's first rule; it submits to the cluster."""
         (self.directory / "Snakefile").write_text(snakefile)
-        path = f"{Path(sys.executable).parent}:{self.cluster.env['PATH']}"
+        self._command = [sys.executable, "-m", "snakemake", *self._options(executor), *options]
+        self._spawn(self._command)
+
+    def resume(self, *options: str, then: Sequence[str] = ()) -> None:
+        """Start it again, with options added, by the command for after an interruption."""
+        resume = [sys.executable, "-m", "perfproof.cluster.resume", "--prefix", self._prefix]
+        self._spawn([*resume, "--latency-s=0", *options, "--", *self._command, *then])
+
+    def _spawn(self, argv: list[str]) -> None:
         with self._log.open("wb") as stream:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "snakemake", *self._options(executor), *options],
+                argv,
                 cwd=self.directory,
-                env=self.cluster.env | {"PYTHONPATH": f"{_ROOT}/scripts:{_ROOT}", "PATH": path},
+                env=self.env,
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=subprocess.STDOUT,

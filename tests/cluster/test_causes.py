@@ -71,6 +71,18 @@ COLLECTIVE = (
             "a1:1:2 [0] NCCL WARN",
         ),
         (OUT_OF_MEMORY + "\n" + WATCHDOG, 1, Cause.DEVICE_MEMORY, OUT_OF_MEMORY),
+        (
+            "Traceback (most recent call last):\nOSError: [Errno 28] No space left on device: 'x'",
+            1,
+            Cause.DISK_FULL,
+            "OSError: [Errno 28]",
+        ),
+        (
+            "a2: environment: rank 0 believes that it is one of 1; expected 16 ranks, as",
+            1,
+            Cause.RANKS_ALONE,
+            "a2: environment: rank 0",
+        ),
         ("Fatal Python error: Aborted", 134, Cause.ABORTED, None),
         ("", 139, Cause.SEGMENTATION_FAULT, None),
         ("step 3\n", 137, Cause.KILLED, None),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import fields
 
 import pytest
@@ -29,3 +31,10 @@ def test_executor_does_not_run_locally() -> None:
 def test_bound_that_bounds_nothing_is_refused(name: str, value: int) -> None:
     with pytest.raises(WorkflowError, match=f"--slurm-bounded-{name.replace('_', '-')}: {value};"):
         ExecutorSettings(**{name: value})
+
+
+def test_the_plugin_leaves_the_package_to_the_snakefile() -> None:
+    """Snakemake imports every plugin at its start; the Snakefile's checkout must come first."""
+    code = "import sys, snakemake_executor_plugin_slurm_bounded; print('perfproof' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

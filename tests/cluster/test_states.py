@@ -67,10 +67,29 @@ def state_of(own: State | None, seen: JobView | None) -> EndState | None:
         (State.RUNNING, view("NODE_FAIL"), EndState.NODE_FAIL),
         (None, view("CANCELLED"), EndState.CANCELLED),
         (None, view("OUT_OF_MEMORY"), EndState.OUT_OF_MEMORY),
+        (None, view("FAILED", "BadConstraints"), EndState.UNSATISFIABLE),
     ],
 )
 def test_settled_at_once(own: State | None, seen: JobView | None, state: EndState) -> None:
     assert state_of(own, seen) is state
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "state"), [(137, EndState.OUT_OF_MEMORY), (1, EndState.FAILED)]
+)
+def test_a_rank_that_the_kernel_took_ran_out_of_memory(exit_code: int, state: EndState) -> None:
+    """SLURM calls the job failed, or nothing yet, as long as its batch script lives."""
+    tail = "slurmstepd: error: Detected 1 oom_kill event in StepId=1.1."
+    own = manifest(State.FAILED, exit_code)
+    ending = final_state(own, view("RUNNING"), NOON, DEADLINES, tail)
+    assert ending
+    assert (ending.state, ending.cause, ending.blame) == (state, Cause.HOST_MEMORY, "run")
+
+
+def test_a_full_disk_is_not_the_trials_fault() -> None:
+    ending = ended(State.FAILED, None, "OSError: [Errno 28] No space left on device")
+    assert ending
+    assert (ending.cause, ending.blame) == (Cause.DISK_FULL, "infrastructure")
 
 
 @pytest.mark.parametrize(

@@ -198,6 +198,19 @@ class Testbed:
         self.crash_node(name)
         self.run("scontrol", "update", f"node={name}", "state=down", "reason=crashed")
 
+    @contextmanager
+    def mounted(self, node: str, *mount: str) -> Iterator[None]:
+        """`mount …` on one node only, as long as the context is entered."""
+        daemon = process_of(self._pid_file(f"slurmd-{node}"), self.root)
+        assert daemon
+        inside = ("nsenter", f"--target={daemon.pid}", "--mount", "--")
+        self.run(*inside, "mount", *mount)
+        try:
+            yield
+        finally:
+            with suppress(RuntimeError):
+                self.run(*inside, "umount", "--lazy", mount[-1])
+
     def bad_prolog(self, name: str, bad: bool = True) -> None:
         """Make the node's prolog fail, or succeed again."""
         mark = self.root / "badprolog" / name
@@ -226,7 +239,19 @@ class Testbed:
     def wait_idle(self, limit_s: float = 30.0) -> None:
         """Wait until every node that should be up is idle."""
         names = ",".join(self.layout.nodes)
-        idle = ("sinfo", "-h", "-N", "-p", "batch", "-n", names, "-t", "idle", "-o", "%N")
+        idle = (
+            "sinfo",
+            "-h",
+            "-N",
+            "-p",
+            self.layout.partition,
+            "-n",
+            names,
+            "-t",
+            "idle",
+            "-o",
+            "%N",
+        )
         wait_until(
             lambda: len(self.run(*idle).split()) == len(self.layout.nodes), limit_s, "idle nodes"
         )
@@ -246,7 +271,7 @@ class Testbed:
         self.wait_idle()
 
     def _node_state(self, name: str) -> str:
-        return self.run("sinfo", "-h", "-n", name, "-p", "batch", "-o", "%T").strip()
+        return self.run("sinfo", "-h", "-n", name, "-p", self.layout.partition, "-o", "%T").strip()
 
     def close(self) -> None:
         """End every process of the cluster and remove its directory."""

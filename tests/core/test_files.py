@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perfproof.core.errors import InputError
-from perfproof.core.files import canonical_json, digest_file, read_json, validate, write_text
+from perfproof.core.files import (
+    canonical_json,
+    digest_file,
+    read_json,
+    read_yaml,
+    validate,
+    write_text,
+)
 from perfproof.schema.config import Cluster, Recipe, Settings
 
 _json = st.recursive(
@@ -30,11 +38,17 @@ def test_non_finite_numbers_are_refused(value: float) -> None:
         canonical_json({"x": value})
 
 
-def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
+def test_a_failed_write_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_space(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
     target = tmp_path / "x.json"
     write_text(target, "old")
-    with pytest.raises(UnicodeEncodeError):
-        write_text(target, "\ud800")
+    monkeypatch.setattr(Path, "replace", no_space)
+    with pytest.raises(OSError, match="No space"):
+        write_text(target, "new")
     assert target.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["x.json"]
 
@@ -45,7 +59,11 @@ def test_digest_is_of_the_content(tmp_path: Path) -> None:
     assert digest_file(tmp_path / "a") == digest_file(tmp_path / "b")
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"{'a': 1}"])
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"\xff\xfe", b"{'a': 1}", b"1" * 5000, b"[" * 200_000],
+    ids=["empty", "open", "not UTF-8", "single quotes", "huge number", "deep"],
+)
 def test_json_that_is_not_json_names_the_file(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "broken.json"
     path.write_bytes(content)
@@ -79,3 +97,21 @@ def test_a_wrong_type_shows_what_was_found() -> None:
 def test_a_missing_key_is_named() -> None:
     with pytest.raises(InputError, match=r"description: found nothing"):
         validate({"model": "m"}, Recipe, "r.yaml")
+
+
+@pytest.mark.parametrize("content", ["a: 2024-99-99", "a: [", "a: \t- b"])
+def test_yaml_that_is_not_yaml_names_the_file(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "broken.yaml"
+    path.write_text(content)
+    with pytest.raises(InputError, match=r"broken\.yaml: not YAML .*expected a YAML file"):
+        read_yaml(path)
+
+
+def test_a_directory_in_place_of_a_file_names_it(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"Is a directory; expected a JSON file"):
+        read_json(tmp_path)
+
+
+def test_a_lone_surrogate_is_written_as_its_escape(tmp_path: Path) -> None:
+    write_text(tmp_path / "x.json", canonical_json({"a": "\ud800"}))
+    assert "ud800" in (tmp_path / "x.json").read_text(encoding="utf-8")

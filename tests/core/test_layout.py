@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from perfproof.core.layout import (
     TRIAL_RUN,
     artifact_name,
     check_name_is_free,
+    check_same_cluster,
     run_id,
     trial_of,
 )
@@ -50,3 +52,17 @@ def test_a_name_is_never_shared_by_two_recordings(tmp_path: Path) -> None:
     check_name_is_free(Settings(artifacts="first/x"), tmp_path)
     with pytest.raises(InputError, match=r"belongs to first/x.*--config name="):
         check_name_is_free(Settings(artifacts="second/x"), tmp_path)
+
+
+@pytest.mark.parametrize(("key", "other"), [("cluster", "h200"), ("workload", "upstream")])
+def test_a_run_of_another_cluster_is_not_replaced(tmp_path: Path, key: str, other: str) -> None:
+    settings = Settings()
+    manifest = tmp_path / run_id(settings) / "manifest.json"
+    check_same_cluster(settings, "embedded", tmp_path)
+    manifest.parent.mkdir(parents=True)
+    recorded = {"cluster": "local", "workload": "embedded"}
+    manifest.write_text(json.dumps({"resolved": recorded}))
+    check_same_cluster(settings, "embedded", tmp_path)
+    manifest.write_text(json.dumps({"resolved": recorded | {key: other}}))
+    with pytest.raises(InputError, match=rf"{key}: a run with {key} '{other}'; expected"):
+        check_same_cluster(settings, "embedded", tmp_path)

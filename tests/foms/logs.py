@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from perfproof.core.files import digest_file
 from perfproof.foms.assemble import foms_of
 from perfproof.foms.log import Log
 from perfproof.foms.reader import read_log
@@ -141,7 +142,7 @@ def _artifact(path: Path, root: Path) -> Artifact:
         role=role,
         rank=rank,
         size_bytes=path.stat().st_size,
-        blake3="",
+        blake3=digest_file(path),
         reasons={} if rank is not None else {"rank": Reason.NOT_RECORDED},
     )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -40,21 +42,30 @@ def test_data_without_a_line_break_does_not_pile_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 16)
-    read = write(tmp_path, bytes(100))
-    assert max(len(part) for part in read) == 16
-    assert read.nul_bytes == 100
+    read = write(tmp_path, b"ab\n" + b"x" * 100 + b"\ncd\n")
+    assert b"".join(read) == b"ab\ncd\n"
+    assert (read.skipped_bytes, read.unfinished) == (101, False)
+
+
+def test_a_hole_in_a_file_is_a_line_break(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 16)
+    read = write(tmp_path, b"ab" + bytes(100) + b"cd\n")
+    assert b"".join(read).split() == [b"ab", b"cd"]
+    assert (read.nul_bytes, read.skipped_bytes) == (100, 0)
 
 
 @settings(deadline=None, max_examples=50)
 @given(st.binary(max_size=200), st.integers(1, 20))
-def test_nothing_is_lost_but_an_unfinished_line(
+def test_whole_lines_pass_unless_too_long(
     tmp_path_factory: pytest.TempPathFactory, data: bytes, size: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks, "BLOCK_BYTES", size)
         read = write(tmp_path_factory.mktemp("blocks"), data)
         joined = b"".join(read)
-    whole = data.replace(b"\r", b"\n")
-    assert whole.startswith(joined)
-    assert read.unfinished == bool(whole[len(joined) :].strip())
-    assert b"\n" not in whole[len(joined) :]
+    *whole, last = re.split(rb"[\r\n\0]", data)
+    passed = joined.split(b"\n")[:-1]
+    dropped = Counter(whole) - Counter(passed)
+    assert not Counter(passed) - Counter(whole)
+    assert all(len(text) >= size or not text for text in dropped)
+    assert read.unfinished == bool(last.strip()) or len(last) > size

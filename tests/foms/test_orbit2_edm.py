@@ -61,7 +61,7 @@ def test_ranks_that_lost_their_line_breaks(tmp_path: Path) -> None:
     text = loss_line(0, 0, 0, 1).strip() + loss_line(0, 0, 1, "nan").strip() + time_line(1.0)
     log = parse(tmp_path, "0 NpyReader: /data/1.npz" + text)
     assert steps_of(log).time_s.tolist() == [1.0]
-    assert (log.non_finite, log.seen_ranks) == (1, 2)
+    assert (log.non_finite, log.rank_lines) == (1, {0: 1, 1: 1})
 
 
 def test_sizes_left_over_from_validation_are_not_the_next_steps(tmp_path: Path) -> None:

@@ -22,7 +22,6 @@ def test_only_the_lowest_rank_is_timed() -> None:
     steps = table.steps()
     assert steps.time_s.tolist() == [1.0]
     assert steps.reports.tolist() == [2]
-    assert table.highest_rank == 2
 
 
 def test_different_sizes_of_one_step_are_all_kept() -> None:
@@ -80,3 +79,35 @@ def test_sizes_of_another_ranks_log_are_added_to_the_same_steps() -> None:
     steps = one.steps()
     assert steps.reports.tolist() == [2, 2, 2]
     assert steps.mixed == {2: [4, 1]}
+
+
+def test_sizes_are_added_by_step_where_another_ranks_log_lacks_some() -> None:
+    one, two = StepTable(), StepTable()
+    for epoch, index in ((0, 0), (0, 1), (1, 0), (0, 1)):
+        one.lines([0], epoch, index, [8])
+    for epoch, index, size in ((0, 1, 2), (7, 7, 9), (1, 0, 3), (0, 1, 4)):
+        two.lines([1], epoch, index, [size])
+    one.add_sizes_of(two)
+    assert one.steps().mixed == {1: [8, 2], 2: [8, 3], 3: [8, 4]}
+    assert one.steps().reports.tolist() == [1, 2, 2, 2]
+
+
+@pytest.mark.parametrize("seconds", [0.0, -0.25, math.inf, 1e300, 1e-300])
+def test_what_is_no_duration_is_counted(seconds: float) -> None:
+    table = StepTable()
+    row = table.lines([0], 0, 0)
+    assert row is not None
+    table.set_time(row, seconds)
+    assert table.bad_times == 1
+    assert math.isnan(table.steps().time_s[0])
+    table.set_time(row, math.nan)
+    assert table.bad_times == 1
+
+
+def test_visits_to_epochs() -> None:
+    table = StepTable()
+    for epoch, index in ((0, 0), (0, 1), (1, 0), (1, 1), (1, 0), (1, 1), (0, 0)):
+        table.lines([0], epoch, index)
+    steps = table.steps()
+    assert steps.visits().tolist() == [0, 0, 1, 1, 2, 2, 3]
+    assert steps.restarts().tolist() == [False] * 4 + [True, False, True]

@@ -66,6 +66,7 @@ def make_integrity() -> Integrity:
     return Integrity(
         model="mace",
         workload="embedded",
+        cluster="local",
         log_format="hydragnn",
         step_time_source="step_record",
         ranks=1,

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from perfproof.core.errors import InputError
+from perfproof.report.card import run_card
 from perfproof.schema.base import Problem, Reason
+from perfproof.schema.cluster import Cause, EndState, RunEnding
 from perfproof.schema.report import Report
 
 NO_STEPS = {"step_time_s": Reason.NO_STEP_LINES, "steady_step_times_s": [], "loss_curve": []}
@@ -38,10 +40,11 @@ def test_refuted_and_inconclusive_claims_are_kept_apart(parts: Any, make: Any) -
     assert [claim.id for claim in report.inconclusive] == ["TR-003"]
 
 
-def test_a_claim_id_may_not_come_twice(parts: Any, make: Any) -> None:
+def test_a_claim_id_that_comes_twice_is_told_and_the_first_stays(parts: Any, make: Any) -> None:
     parts.claims = [make.claim("TR-001"), make.claim("TR-001", 0.2)]
-    with pytest.raises(InputError, match="id TR-001 twice"):
-        parts.report()
+    report = parts.report()
+    assert report.claims == [parts.claims[0]]
+    assert [p.what.partition(",")[0] for p in report.problems] == ["id TR-001 again"]
 
 
 def test_a_complete_run_is_ok(parts: Any) -> None:
@@ -89,6 +92,22 @@ def test_the_run_card_takes_the_ending_from_the_manifest(parts: Any) -> None:
         60.0,
         "baseline",
     )
+
+
+def test_the_settled_ending_wins_over_the_manifests_word(parts: Any) -> None:
+    ending = RunEnding(
+        state=EndState.OUT_OF_MEMORY,
+        cause=Cause.HOST_MEMORY,
+        evidence="oom_kill",
+        blame="run",
+        exit_code=137,
+        rests_on="both",
+        scheduler_said="FAILED",
+        explanation="",
+    )
+    card = run_card(parts.foms, parts.traces, parts.manifest, ending)
+    assert card.state == "out_of_memory: host_memory"
+    assert run_card(parts.foms, parts.traces, None, ending).state == card.state
 
 
 def test_without_manifest_the_card_has_reasons(parts: Any) -> None:
@@ -175,7 +194,7 @@ def test_command_line_reads_the_manifest_and_tells_when_it_is_broken(
     (base / "manifest.json").write_text('{"run_id": ')
     done = _combine(base)
     assert done.returncode == 0
-    assert "STATUS=partial; reason=manifest.json: not JSON" in done.stdout
+    assert "Problems: manifest.json: not JSON" in done.stdout
 
 
 def test_command_line_tells_of_a_changed_table(analysis: Callable[..., Path]) -> None:
@@ -183,7 +202,7 @@ def test_command_line_tells_of_a_changed_table(analysis: Callable[..., Path]) ->
     (base / "tables/rank-0/steps.csv").write_text("step,duration_us\n")
     done = _combine(base)
     assert done.returncode == 0
-    assert "STATUS=partial; reason=tables/rank-0/steps.csv: another digest" in done.stdout
+    assert "Problems: tables/rank-0/steps.csv: another digest" in done.stdout
 
 
 def test_command_line_names_a_missing_file(parts: Any, analysis: Callable[..., Path]) -> None:
@@ -192,3 +211,18 @@ def test_command_line_names_a_missing_file(parts: Any, analysis: Callable[..., P
     done = _combine(base)
     assert done.returncode == 1
     assert done.stdout == "STATUS=fail; reason=foms.json: no such file; expected a JSON file\n"
+
+
+def test_a_run_that_failed_before_its_first_step_is_still_a_report(parts: Any, make: Any) -> None:
+    primary = make.changed(parts.foms.primary, value=Reason.NO_STEP_LINES)
+    parts.foms = make.changed(parts.foms, primary=primary.model_dump(), **NO_STEPS)
+    parts.traces = make.changed(parts.traces, ranks=[])
+    parts.telemetry = make.changed(parts.telemetry, gpus=[])
+    parts.manifest = make.changed(
+        parts.manifest, state="failed", exit_code=1, ended_by="RuntimeError: double backward"
+    )
+    report = parts.report()
+    assert report.status == "partial"
+    assert report.verdict.startswith(
+        "The run did not complete (state failed, exit code 1): RuntimeError: double backward. "
+    )

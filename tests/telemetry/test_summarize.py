@@ -63,10 +63,10 @@ def test_a_sampler_that_stopped_gives_null_never_its_last_value(tmp_path: Path) 
 
 
 def test_columns_the_file_lacks(tmp_path: Path) -> None:
-    inventory = write_run(tmp_path)
+    write_run(tmp_path)
     lines = [f"{T0 + s},0,50" for s in range(30)]
     (tmp_path / "telemetry.csv").write_text("\n".join(["unix_ts,gpu,util_gpu_pct", *lines]))
-    gpu = one_gpu(summarize(inventory))
+    gpu = one_gpu(summarize(take_inventory(tmp_path, "artifacts/recorded")))
     assert gpu.utilization_mean_percent == 50
     assert gpu.reasons["power_mean_w"] is Reason.NOT_RECORDED
     assert gpu.reasons["energy_span_s"] is Reason.NOT_RECORDED
@@ -111,6 +111,15 @@ def test_telemetry_that_cannot_be_read_is_partial(tmp_path: Path) -> None:
     status, summary = run_step(tmp_path, tmp_path / "run")
     assert status.startswith("STATUS=partial; reason=telemetry.csv: no column unix_ts or gpu")
     assert summary.file == "telemetry.csv"
+    assert set(summary.reasons.values()) == {Reason.UNREADABLE}
+
+
+def test_a_file_that_changed_since_the_inventory_is_not_used(tmp_path: Path) -> None:
+    inventory = write_run(tmp_path)
+    write_run(tmp_path, [row(second, util=1) for second in range(30)])
+    summary = summarize(inventory)
+    assert (summary.gpus, summary.file) == ([], "telemetry.csv")
+    assert summary.problems[0].what.startswith("changed since the inventory was taken")
     assert set(summary.reasons.values()) == {Reason.UNREADABLE}
 
 

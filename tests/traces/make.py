@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from perfproof.core.files import digest_file
 from perfproof.traces.columns import build
 from perfproof.traces.context import Context, make_context
 from perfproof.traces.csvfile import Rows
@@ -46,7 +47,7 @@ def write_inventory(folder: Path, paths: list[str], ranks: dict[str, int] | None
             "role": "trace",
             "rank": ranks.get(path),
             "size_bytes": (folder / path).stat().st_size if (folder / path).exists() else 0,
-            "blake3": "00",
+            "blake3": digest_file(folder / path) if (folder / path).exists() else "",
             "reasons": {} if path in ranks else {"rank": "not_recorded"},
         }
         for path in sorted(paths)

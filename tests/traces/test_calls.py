@@ -81,4 +81,18 @@ def test_runtime_calls_are_cut_to_the_window_and_overlap_counts_once():
     rows = by(runtime_calls_table(context_of(trace)), "call")
     sync = rows["cudaStreamSynchronize"]
     assert (sync["count"], sync["total_us"], sync["fraction_of_window"]) == (3, 40, 0.4)
+    assert (sync["gpu_idle_us"], sync["gpu_idle_fraction_of_window"]) == (40, 0.4)
     assert "cudaFree" not in rows
+
+
+def test_a_call_that_waits_for_a_working_gpu_has_little_gpu_idle_time():
+    trace = TraceBuilder()
+    trace.step(1, 1000, 100)
+    trace.kernel("k", 1010, 70, launched=1005)
+    trace.call("cudaStreamSynchronize", 1012, 73)
+    trace.call("cudaMalloc", 1088, 10)
+    trace.mark("enumerate(DataLoader)#next", 1090, 10)
+    rows = by(runtime_calls_table(context_of(trace)), "call")
+    assert rows["cudaStreamSynchronize"]["total_us"] == 73
+    assert rows["cudaStreamSynchronize"]["gpu_idle_us"] == 5
+    assert rows["cudaMalloc"]["gpu_idle_us"] == 2

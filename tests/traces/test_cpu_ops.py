@@ -22,6 +22,8 @@ def test_self_time_is_what_inner_operations_leave():
         "total_us": 100,
         "self_us": 50,
         "self_fraction_of_window": 0.25,
+        "gpu_idle_us": 50,
+        "gpu_idle_fraction_of_window": 0.25,
     }
     assert (rows["inner"]["total_us"], rows["inner"]["self_us"]) == (50, 45)
     assert rows["leaf"]["self_us"] == 5
@@ -48,3 +50,25 @@ def test_recursion_does_not_count_self_time_twice():
     (row,) = by(cpu_ops(context_of(trace)), "op").values()
     assert (row["count"], row["total_us"], row["self_us"]) == (2, 150, 100)
     assert row["self_fraction_of_window"] == 1
+
+
+def test_gpu_idle_is_own_time_without_gpu_work_and_outside_the_loader():
+    trace = TraceBuilder()
+    trace.step(1, 1000, 200)
+    trace.op("aten::copy_", 1000, 100)
+    trace.op("aten::empty", 1000, 10)
+    trace.kernel("k", 1020, 40, launched=1015)
+    trace.mark("enumerate(DataLoader)#next", 1090, 50)
+    row = by(cpu_ops(context_of(trace)), "op")["aten::copy_"]
+    assert row["self_us"] == 90
+    assert (row["gpu_idle_us"], row["gpu_idle_fraction_of_window"]) == (10 + 30, 0.2)
+
+
+def test_gpu_idle_counts_time_once_where_threads_overlap():
+    trace = TraceBuilder()
+    trace.op("aten::mm", 1000, 100)
+    trace.op("aten::mm", 1050, 100, tid=7)
+    trace.kernel("k", 1000, 10, launched=999)
+    trace.kernel("k", 1190, 10, launched=1180)
+    row = by(cpu_ops(context_of(trace)), "op")["aten::mm"]
+    assert (row["self_us"], row["gpu_idle_us"]) == (200, 140)

@@ -33,6 +33,8 @@ def test_who_is_late_waits_least():
         "collectives": 2,
         "wait_us": 40,
         "fraction_of_window": pytest.approx(0.04),
+        "alone_us": 40,
+        "alone_fraction_of_window": pytest.approx(0.04),
         "least_waiting_rank": 1,
     }
     assert not found.findings
@@ -82,3 +84,17 @@ def test_groups_that_only_one_rank_takes_part_in_are_left_out():
 def test_one_rank_gives_no_tables():
     assert skew([rank_of(0, [50])]).tables == {}
     assert skew([rank_of(0, [50]), rank_of(1, [])]).tables == {}
+
+
+def test_a_wait_beside_other_work_is_not_alone():
+    """Rank 0 waits 1100-1140; a kernel runs 1110-1120, a collective it cannot match 1130-1200."""
+    busy = ranked(0, 2)
+    busy.step(1, 1000, 1000)
+    busy.kernel("ncclDevKernel_X", 1100, 50, **{"Collective name": "allreduce", **GROUP})
+    busy.kernel("gemm", 1110, 10)
+    other = {"Collective name": "allreduce", "Process Group Name": "5", "stream": 11}
+    busy.kernel("ncclDevKernel_X", 1130, 70, **other)
+    found = skew([rank_collectives(context_of(busy, 0)), rank_of(1, [10])])
+    waits = by(found.tables["collective_wait"], "rank")
+    assert (waits[0]["wait_us"], waits[0]["alone_us"]) == (40, 20)
+    assert (waits[1]["wait_us"], waits[1]["alone_us"]) == (0, 0)

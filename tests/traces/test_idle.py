@@ -62,3 +62,17 @@ def test_events_of_no_duration_end_no_gap():
 
 def test_all_causes_are_always_listed():
     assert tuple(causes(ten_kernels())) == CAUSES
+
+
+def test_idle_time_in_the_loader_is_told_apart_by_cause():
+    trace = TraceBuilder()
+    trace.step(1, 1000, 1000)
+    trace.mark("enumerate(DataLoader)#next", 1010, 60)
+    trace.mark("enumerate(DataLoader)#next", 1700, 300, tid=5)
+    trace.kernel("late", 1100, 100, launched=1080)
+    trace.mark("enumerate(DataLoader)#next", 1150, 100)
+    rows = by(idle(context_of(trace)), "cause")
+    late, tail = rows["host_late"], rows["tail"]
+    assert (late["total_us"], late["outside_loader_us"]) == (100, 40)
+    assert late["outside_loader_fraction_of_window"] == pytest.approx(0.04)
+    assert (tail["total_us"], tail["outside_loader_us"]) == (800, 750)

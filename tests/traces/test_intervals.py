@@ -67,6 +67,30 @@ def test_union_length_by_group(rows):
     assert iv.union_length_by(group, start, end, 4).tolist() == expected
 
 
+@settings(deadline=None)
+@given(spans, spans)
+def test_intersection_and_join(left, right):
+    a, b = iv.union(*arrays(left)), iv.union(*arrays(right))
+    assert points(iv.intersection(a, b)) == points(a) & points(b)
+    assert points(iv.join(a, b)) == points(a) | points(b)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(-30, 60), st.integers(-5, 25))), spans)
+def test_lengths_by_group_shared_and_alone(rows, other):
+    group = np.array([row[0] for row in rows], np.int64)
+    start, end = arrays([(begin, size) for _, begin, size in rows])
+    sets = [points(arrays([(b, size) for g, b, size in rows if g == one])) for one in range(4)]
+    flat = iv.union(*arrays(other))
+    shared = [len(mine & points(flat)) for mine in sets]
+    assert iv.shared_length_by(group, start, end, 4, flat).tolist() == shared
+    alone = [
+        len(mine - set().union(*(s for at, s in enumerate(sets) if at != one)))
+        for one, mine in enumerate(sets)
+    ]
+    assert iv.alone_length_by(group, start, end, 4).tolist() == alone
+
+
 def test_union_length_by_keeps_groups_apart_when_one_axis_would_overflow():
     start = np.array([0, 2**60, 0], np.int64)
     end = start + 10

@@ -72,3 +72,32 @@ def test_top_kernels_are_limited():
     rows = records(top_kernels(context_of(trace)))
     assert len(rows) == TOP
     assert rows[0]["kernel"] == f"kernel_{TOP + 9}"
+
+
+def overlapping():
+    """gemm 1000-1100 and, beside it, another gemm 1050-1150, a copy 1090-1120, a sum 1140-1200."""
+    trace = TraceBuilder()
+    trace.kernel("gemm_a", 1000, 100)
+    trace.kernel("gemm_b", 1050, 100, stream=9)
+    trace.kernel("Memcpy HtoD", 1090, 30, cat="gpu_memcpy", stream=11)
+    trace.kernel("reduce_kernel", 1140, 60)
+    return context_of(trace)
+
+
+def test_a_group_is_alone_while_no_other_group_runs():
+    rows = by(kernel_groups(overlapping()), "group")
+    assert {name: row["alone_us"] for name, row in rows.items() if row["count"]} == {
+        "gemm": 90 + 20,
+        "memcpy": 0,
+        "reduction": 50,
+    }
+    assert rows["gemm"]["alone_fraction_of_window"] == pytest.approx(110 / 200)
+
+
+def test_a_kernel_is_alone_while_no_other_gpu_event_runs():
+    rows = by(top_kernels(overlapping()), "kernel")
+    assert {name: row["alone_us"] for name, row in rows.items()} == {
+        "gemm_a": 50,
+        "gemm_b": 20,
+        "reduce_kernel": 50,
+    }

@@ -37,3 +37,12 @@ def test_exposed_and_bytes():
     assert up["bytes"] == 100
     assert up["exposed_fraction_of_window"] == pytest.approx(30 / 200)
     assert rows["DtoH"]["bytes"] is None
+
+
+def test_alone_is_beside_no_other_copy_either():
+    trace = TraceBuilder()
+    trace.kernel("Memcpy HtoD (Pinned -> Device)", 1000, 100, cat="gpu_memcpy")
+    trace.kernel("Memcpy DtoH (Device -> Pinned)", 1080, 40, cat="gpu_memcpy", stream=9)
+    rows = by(memcpy(context_of(trace)), "direction")
+    assert (rows["HtoD"]["exposed_us"], rows["HtoD"]["alone_us"]) == (100, 80)
+    assert (rows["DtoH"]["exposed_us"], rows["DtoH"]["alone_us"]) == (40, 20)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from perfproof.traces.ops import NO_LAUNCH, ops_tables
@@ -61,3 +63,14 @@ def test_torchscripts_wrapper_is_passed_through():
     trace.kernel("k", 200, 10, launched=20)
     by_name, _ = tables(trace)
     assert list(by_name) == ["conv_bn_fused"]
+
+
+def test_shares_do_not_depend_on_how_python_sums_floats():
+    # Ten times 0.0001 ms: a plain running sum misses 0.001 by a bit, Python 3.12's does not.
+    trace = TraceBuilder()
+    for index in range(10):
+        trace.op(f"aten::op{index}", 10 * index, 5)
+        trace.kernel("k", 1000 + 10 * index, 0.1, launched=10 * index + 1)
+    by_name, _ = tables(trace)
+    exact = math.fsum([0.1] * 10)
+    assert {row["Percentage (%)"] for row in by_name.values()} == {100 * 0.1 / exact}

@@ -18,6 +18,7 @@ RANK_TABLES = {
     "cpu_ops",
     "dataloader",
     "gpu_timeline",
+    "host_overlap",
     "idle",
     "kernel_groups",
     "kernel_summary",
@@ -132,7 +133,7 @@ def test_cpu_only(tmp_path):
     last, summary = run(tmp_path, tmp_path / "out", ["trace.json"])
     assert last == "STATUS=ok; reason=tables of 1 ranks"
     rank = summary.ranks[0]
-    assert set(rank.tables) == {"steps", "dataloader", "cpu_ops"}
+    assert set(rank.tables) == {"steps", "dataloader", "cpu_ops", "host_overlap"}
     assert rank.window_kind == "cpu_span"
     assert rank.reasons["device_name"] == "no_device"
     codes = {finding.code for finding in rank.findings}

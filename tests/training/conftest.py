@@ -43,7 +43,8 @@ def cancelled(tiny_root: Path, tmp_path: Path) -> Run:
     process = start_launch(tiny_root, tmp_path, "orbit2", "endless")
     log = tmp_path / "run" / "log_rank0.txt"
     deadline = time.monotonic() + 120
-    while "tic4-tic1" not in (log.read_text() if log.is_file() else ""):
+    report = log.with_name("rank0.json")
+    while "tic4-tic1" not in (log.read_text() if log.is_file() else "") or not report.exists():
         assert process.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -94,7 +94,7 @@ def test_sigterm_to_the_launcher_cancels_and_completes_the_manifest(cancelled: R
         "signal 15",
     )
     assert cancelled.manifest.rank0 is not None
-    assert cancelled.record.state is State.CANCELLED
+    assert not cancelled.record_file.exists()
     # The rank is gone: its log has stopped growing at a whole line.
     assert re.search(r"tic4-tic1 in \d+\.\d{4} seconds", cancelled.log())
 
@@ -109,7 +109,7 @@ def test_a_node_fault_ends_with_42_and_a_rerun_keeps_the_evidence(tmp_path: Path
     assert (first.manifest.state, first.manifest.exit_code) == (State.NODE_FAULT, None)
     assert not list(first.directory.glob("log_rank*"))
 
-    assert first.record.state is State.NODE_FAULT
+    assert not first.record_file.exists()
 
     again = end_launch(start_launch(root, tmp_path, "orbit2", "batch_2"), tmp_path)
     kept = read_record(again.directory / "attempts" / "1" / "manifest.json", Manifest)
@@ -165,10 +165,31 @@ def test_the_time_limit_is_a_result(job: Job, monkeypatch: pytest.MonkeyPatch) -
 
 def test_time_limit_leaves_room_before_the_allocation_ends() -> None:
     cluster = Cluster(cluster="here", description="", runtime_min=10)
-    assert time_limit_s(cluster, {}, 1000.0) == 600.0
-    assert time_limit_s(cluster, {"SLURM_JOB_END_TIME": "1300"}, 1000.0) == 240.0
-    assert time_limit_s(cluster, {"SLURM_JOB_END_TIME": "9000"}, 1000.0) == 600.0
-    assert time_limit_s(cluster, {"SLURM_JOB_END_TIME": "1010"}, 1000.0) == 0.0
+    assert time_limit_s(cluster, None, 1000.0) == 600.0
+    assert time_limit_s(cluster, 1300.0, 1000.0) == 240.0
+    assert time_limit_s(cluster, 9000.0, 1000.0) == 600.0
+    assert time_limit_s(cluster, 1010.0, 1000.0) == 0.0
+
+
+def test_the_probe_can_be_switched_off(tmp_path: Path) -> None:
+    keys = {"shared_paths": [str(tmp_path / "not mounted")], "health": {"enabled": False}}
+    root = write_config(tmp_path, keys)
+    run = end_launch(start_launch(root, tmp_path, "orbit2", "baseline"), tmp_path)
+    assert run.manifest.state is State.COMPLETED
+    assert not (run.directory / "node_health_probe.txt").exists()
+
+
+def test_the_manifest_says_what_came_from_the_shell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NCCL_ALGO", "Ring")
+    monkeypatch.setenv("SITE_MODULES", "rocm/6")
+    found = end_launch(
+        start_launch(write_config(tmp_path), tmp_path, "orbit2", "variable"), tmp_path
+    ).manifest.environment
+    assert found.cleared["NCCL_ALGO"] == "Ring"
+    assert found.given["SOME_SWITCH"] == "on"
+    assert "SITE_MODULES" in found.leaked
 
 
 def test_bad_input_starts_nothing(tmp_path: Path) -> None:

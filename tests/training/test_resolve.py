@@ -32,11 +32,12 @@ def test_every_shipped_lever_resolves_alone_and_changes_the_digest(root: Path, m
 
 
 @pytest.mark.parametrize("model", ["hydragnn", "orbit2"])
-def test_shipped_levers_conflict_only_over_the_same_key(root: Path, model: str) -> None:
+def test_shipped_levers_go_together_or_say_that_they_do_not(root: Path, model: str) -> None:
     for first, second in itertools.combinations(load_levers(root, model).levers, 2):
         trial = "+".join(sorted([first.id, second.id]))
-        if first.set.keys() & second.set.keys():
-            with pytest.raises(InputError, match="both set"):
+        declared = second.id in first.conflicts or first.id in second.conflicts
+        if declared or first.set.keys() & second.set.keys():
+            with pytest.raises(InputError, match=r"both set|conflict"):
                 resolve(root, model=model, trial=trial, cluster="local", nodes=1)
         else:
             found = resolve(root, model=model, trial=trial, cluster="local", nodes=1)

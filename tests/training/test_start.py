@@ -75,15 +75,26 @@ def test_srun_spreads_ranks_and_gives_each_its_cpus(root: Path, slurm: Cluster) 
         "--nodes=2",
         "--ntasks=16",
         "--ntasks-per-node=8",
+        "--distribution=block",
         "--kill-on-bad-exit=1",
         "--gpus-per-node=8",
         "--cpus-per-task=7",
     ]
     found = start(resolved, slurm, SLURM_JOB_ID="41", RANK="9", OTHER="kept")
-    assert found.argv[7] == "nice"
+    assert found.argv[8] == "nice"
+    assert found.argv[found.argv.index("--ranks") + 1] == "16"
     assert found.env["MASTER_ADDR"] == "node1"
     assert found.env["OTHER"] == "kept"
     assert "RANK" not in found.env
+    with_mpi = slurm.model_copy(update={"mpi": "pmix"})
+    assert srun_words(resolved, with_mpi)[-1] == "--mpi=pmix"
+
+
+def test_a_single_rank_is_started_by_srun_too(root: Path, slurm: Cluster) -> None:
+    """In a step of its own: at a memory limit the kernel takes the rank and not the launcher."""
+    recipe = resolve(root, model="orbit2", trial="baseline", cluster="mi355x", nodes=1)
+    words = srun_words(recipe.model_copy(update={"ranks": 1}), slurm)
+    assert words[:4] == ["srun", "--nodes=1", "--ntasks=1", "--ntasks-per-node=1"]
 
 
 def test_rendezvous_ports_differ_by_job_and_stay_in_range() -> None:
@@ -93,13 +104,13 @@ def test_rendezvous_ports_differ_by_job_and_stay_in_range() -> None:
     assert rendezvous({}, ["n"]) == {"MASTER_ADDR": "n", "MASTER_PORT": "20000"}
 
 
-def test_thread_counts_of_the_workflow_engine_do_not_reach_the_ranks(
-    tiny_root: Path, cluster: Cluster
-) -> None:
+def test_only_the_recipe_sets_levers(tiny_root: Path, cluster: Cluster) -> None:
     """Snakemake exports its `threads` to every job: 128 of them, or 2 where the recipe says 1."""
     single = resolve(tiny_root, model="hydragnn", trial="baseline", cluster="here", nodes=1)
     asked = single.model_copy(update={"env": {"OMP_NUM_THREADS": "1"}})
-    found = start(asked, cluster, OMP_NUM_THREADS="2", MKL_NUM_THREADS="2", OTHER="kept")
+    shell = {"OMP_NUM_THREADS": "2", "MKL_NUM_THREADS": "2", "NCCL_ALGO": "Ring", "OTHER": "kept"}
+    found = start(asked, cluster, **shell)
     assert found.env["OMP_NUM_THREADS"] == "1"
-    assert "MKL_NUM_THREADS" not in found.env
+    assert not {"MKL_NUM_THREADS", "NCCL_ALGO"} & found.env.keys()
     assert found.env["OTHER"] == "kept"
+    assert "OTHER" not in found.given

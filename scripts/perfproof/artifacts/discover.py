@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from perfproof.core.errors import InputError
+from perfproof.schema.base import Problem
 from perfproof.schema.run import Role
 
 # First match wins; a name that matches nothing is not part of the run. Files that analysis
@@ -13,7 +17,8 @@ from perfproof.schema.run import Role
 _ROLES: tuple[tuple[Role, re.Pattern[str]], ...] = (
     (Role.MANIFEST, re.compile(r"^manifest\.json$")),
     (Role.META, re.compile(r"^(meta|rank0)\.json$")),
-    (Role.NODE_PROBE, re.compile(r"^node_health_probe\.txt$")),
+    (Role.NODE_PROBE, re.compile(r"^node_health(_probe\.txt|\.json)$")),
+    (Role.ENDING, re.compile(r"^ending\.json$")),
     (Role.TELEMETRY, re.compile(r"^telemetry.*\.(csv|jsonl)(\.gz)?$")),
     (Role.CONFIG, re.compile(r"^(config|recipe|gfm_mlip_profile)\.(json|ya?ml)$")),
     (Role.LOG, re.compile(r"^(log_rank\d+|train|run|.*-train-.*|slurm-\d+)\.(txt|log|out)$")),
@@ -43,22 +48,64 @@ def rank_of(path: Path) -> int | None:
     return int(found[1]) if found else None
 
 
-def discover(root: Path) -> list[tuple[Path, Role]]:
-    """Files of the run in `root` (a directory, or one file), sorted by path.
+@dataclass(frozen=True)
+class Found:
+    """Files of one run with their roles, sorted by path; and what could not be looked at."""
 
-    Raises InputError when there is nothing, or nothing that a run leaves.
+    files: list[tuple[Path, Role]]
+    problems: list[Problem]
+
+
+def discover(root: Path) -> Found:
+    """Files of the run in `root` (a directory, or one file).
+
+    Raises InputError when there is nothing that a run leaves, or what several runs left: figures
+    of one would be taken for the other's.
     """
     if not root.exists():
         raise InputError(root, "no such file or directory", "what a run left: log, traces, …")
-    files = [root] if root.is_file() else sorted(p for p in root.rglob("*") if _inside(p, root))
-    found = _one_log_a_rank([(p, role) for p in files if (role := role_of(p)) is not None])
+    problems: list[Problem] = []
+    paths = [root] if root.is_file() else sorted(_walk(root, problems))
+    found = _one_log_a_rank([(p, role) for p in paths if (role := role_of(p)) is not None])
     if not any(role in (Role.LOG, Role.TRACE, Role.TELEMETRY) for _, role in found):
         raise InputError(
             root,
-            f"nothing to analyse among {len(files)} files",
+            f"nothing to analyse among {len(paths)} files",
             "a log (log_rank0.txt), a trace (*.json[.gz]) or telemetry (telemetry.csv)",
         )
-    return found
+    _check_one_run(root, found)
+    return Found(found, problems)
+
+
+def _walk(root: Path, problems: list[Problem]) -> Iterator[Path]:
+    """All files below `root`, through links to directories; each directory once."""
+
+    def note(fault: OSError) -> None:
+        where = os.path.relpath(fault.filename, root)
+        problems.append(Problem(where=where, what="cannot be opened; expected a readable folder"))
+
+    seen: set[tuple[int, int]] = set()
+    for folder, below, names in os.walk(root, followlinks=True, onerror=note):
+        status = Path(folder).stat()
+        identity = (status.st_dev, status.st_ino)
+        if identity in seen:
+            below.clear()
+            continue
+        seen.add(identity)
+        below[:] = [name for name in below if name not in _ANALYSIS_DIRECTORIES]
+        yield from (Path(folder, name) for name in names)
+
+
+def _check_one_run(root: Path, found: list[tuple[Path, Role]]) -> None:
+    first: dict[tuple[Role, int | None], Path] = {}
+    for path, role in found:
+        rank = rank_of(path) if role is Role.LOG else None
+        if role is not Role.MANIFEST and rank is None:
+            continue
+        other = first.setdefault((role, rank), path)
+        if other != path:
+            pair = f"{other.relative_to(root)} and {path.relative_to(root)}"
+            raise InputError(root, f"several runs ({pair})", "the directory of one run")
 
 
 def _one_log_a_rank(found: list[tuple[Path, Role]]) -> list[tuple[Path, Role]]:
@@ -69,7 +116,3 @@ def _one_log_a_rank(found: list[tuple[Path, Role]]) -> list[tuple[Path, Role]]:
         (path, Role.OTHER if role is Role.LOG and rank_of(path) is None else role)
         for path, role in found
     ]
-
-
-def _inside(path: Path, root: Path) -> bool:
-    return path.is_file() and _ANALYSIS_DIRECTORIES.isdisjoint(path.relative_to(root).parts[:-1])

@@ -22,24 +22,36 @@ def take_inventory(root: Path, run_id: str) -> Inventory:
     """The inventory of the run in `root` (a directory, or one file)."""
     base = root.parent if root.is_file() else root
     found = discover(root)
-    artifacts = [_artifact(path, base, role) for path, role in found]
-    problems = [
-        Problem(where=a.path, what="empty file; expected the output of a run")
-        for a in artifacts
-        if a.size_bytes == 0
-    ]
+    artifacts, problems = [], list(found.problems)
+    for path, role in found.files:
+        taken = _artifact(path, base, role)
+        if isinstance(taken, Problem):
+            problems.append(taken)
+            continue
+        artifacts.append(taken)
+        if taken.size_bytes == 0:
+            what = "empty file; expected the output of a run"
+            problems.append(Problem(where=taken.path, what=what))
     return Inventory(run_id=run_id, root=str(base), artifacts=artifacts, problems=problems)
 
 
-def _artifact(path: Path, base: Path, role: Role) -> Artifact:
+def _artifact(path: Path, base: Path, role: Role) -> Artifact | Problem:
+    name = path.relative_to(base).as_posix()
+    if not name.isascii() and "\udc80" <= max(name) <= "\udcff":
+        shown = name.encode("utf-8", "backslashreplace").decode()
+        return Problem(where=shown, what="its name is not UTF-8; expected one that can be written")
+    try:
+        size, digest = path.stat().st_size, digest_file(path)
+    except OSError as fault:
+        return Problem(where=name, what=f"{fault.strerror}; expected a file that can be read")
     rank = rank_of(path) if role in _PER_RANK else None
     missing = Reason.NOT_RECORDED if role in _PER_RANK else Reason.NOT_APPLICABLE
     return Artifact(
-        path=path.relative_to(base).as_posix(),
+        path=name,
         role=role,
         rank=rank,
-        size_bytes=path.stat().st_size,
-        blake3=digest_file(path),
+        size_bytes=size,
+        blake3=digest,
         reasons={} if rank is not None else {"rank": missing},
     )
 

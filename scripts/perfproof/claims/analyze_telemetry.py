@@ -6,11 +6,13 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from perfproof.claims.analyze_trace import read_catalog
 from perfproof.claims.candidates import Candidate
+from perfproof.claims.catalogs import read_catalog
+from perfproof.claims.metrics import METRICS
 from perfproof.claims.rules import TELEMETRY_RULES
 from perfproof.claims.selection import choose
 from perfproof.claims.topology import read_manifest
+from perfproof.claims.vocabulary import ShareRule
 from perfproof.claims.wording import write_claims
 from perfproof.core.files import read_record, write_record
 from perfproof.core.step import Status, ok_or_partial, parser, run
@@ -48,7 +50,7 @@ def analyze(
             problems.append(Problem(where=summary.file or _SUMMARY, what=what))
         else:
             found += _candidates(gpu, capacity, summary.window_kind)
-    choices = choose(found, TELEMETRY_RULES, {})
+    choices = choose(found, TELEMETRY_RULES)
     return ClaimSet(
         run_id=summary.run_id,
         source=Source.TELEMETRY,
@@ -93,8 +95,10 @@ def _candidates(gpu: GpuTelemetry, capacity: int | None, window: str) -> Iterato
         if value is not None and (window == "steps" or not metric.endswith("_mean")):
             of = "of the steady samples " if what.startswith("are") else ""
             where = f"gpus with gpu={gpu.gpu}, {field}"
-            evidence = Evidence(file=_SUMMARY, where=where)
-            yield Candidate(metric, gpu.gpu, value, what, evidence, {"gpu": gpu.gpu}, of)
+            evidence = [Evidence(file=_SUMMARY, where=where)]
+            complement = METRICS[metric].share is ShareRule.COMPLEMENT
+            share = min(max(1 - value, 0.0), 1.0) if complement else None
+            yield Candidate(metric, gpu.gpu, value, share, what, evidence, {"gpu": gpu.gpu}, of)
 
 
 def _part(percent: float | None) -> float | None:
@@ -106,7 +110,8 @@ def step(arguments: argparse.Namespace) -> Status:
     summary = read_record(arguments.telemetry, TelemetrySummary)
     inventory = read_record(arguments.inventory, Inventory)
     foms = read_record(arguments.foms, Foms) if arguments.foms else None
-    found = analyze(summary, inventory, foms, read_catalog(arguments.levers))
+    catalog = read_catalog(arguments.levers, summary.run_id, foms)
+    found = analyze(summary, inventory, foms, catalog)
     write_record(arguments.out, found)
     problems = [f"{problem.where}: {problem.what}" for problem in found.problems]
     done = f"{len(found.claims)} claims" if summary.file else "no telemetry"
@@ -120,8 +125,9 @@ def main() -> None:
     arguments.add_argument("--inventory", type=Path, required=True, help="inventory.json")
     arguments.add_argument("--foms", type=Path, help="foms.json")
     arguments.add_argument(
-        "--levers", type=Path, nargs="?", help="config/levers/<model>.yaml; no value: none"
-    )
+        "--levers", type=Path, nargs="*", default=[],
+        help="lever catalogs, of which that of the run's model counts; no value: none",
+    )  # fmt: skip
     arguments.add_argument("--out", type=Path, required=True, help="claims/telemetry.json")
     run(step, arguments.parse_args())
 

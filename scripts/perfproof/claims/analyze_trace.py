@@ -8,21 +8,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from perfproof.claims.candidates import (
-    Candidate,
-    Idle,
-    exposed_comm,
-    gpu_candidates,
-    host_candidates,
-    idle_of,
-)
+from perfproof.claims.candidates import Candidate, exposed_comm, gpu_candidates
+from perfproof.claims.candidates_host import host_candidates
+from perfproof.claims.catalogs import read_catalog
+from perfproof.claims.containment import Shared, containers, read_shared
 from perfproof.claims.rules import TRACE_RULES
 from perfproof.claims.selection import choose
 from perfproof.claims.tables import RankTables
 from perfproof.claims.topology import Topology, find_topology, read_manifest
 from perfproof.claims.wording import Slowdown, write_claims
 from perfproof.core.errors import InputError
-from perfproof.core.files import read_record, read_yaml, validate, write_record
+from perfproof.core.files import read_record, write_record
 from perfproof.core.step import Status, ok_or_partial, parser, run
 from perfproof.schema.base import Problem
 from perfproof.schema.claims import ClaimSet, Evidence, Source
@@ -46,13 +42,15 @@ def analyze(
         for rank in summary.ranks
         if _is_sound(rank, problems)
     ]
-    candidates, idle = _collect(ranks, inventory, problems)
-    choices = choose(candidates, TRACE_RULES, idle)
+    candidates, shared = _collect(ranks, inventory, problems)
+    choices = choose(candidates, TRACE_RULES)
     slowdowns = {t.rank.rank: slow for t in ranks if (slow := _slowdown(t, foms))}
     return ClaimSet(
         run_id=summary.run_id,
         source=Source.TRACE,
-        claims=write_claims(choices, Source.TRACE, TRACE_RULES, slowdowns, catalog),
+        claims=write_claims(
+            choices, Source.TRACE, TRACE_RULES, slowdowns, catalog, containers(choices, shared)
+        ),
         problems=problems,
     )
 
@@ -71,12 +69,12 @@ def _is_sound(rank: RankTrace, problems: list[Problem]) -> bool:
 
 def _collect(
     ranks: list[RankTables], inventory: Inventory, problems: list[Problem]
-) -> tuple[list[Candidate], dict[int, Idle]]:
+) -> tuple[list[Candidate], dict[int, Shared]]:
     found: list[Candidate] = []
-    idle: dict[int, Idle] = {}
+    shared: dict[int, Shared] = {}
     for tables in ranks:
         try:
-            idle[tables.rank.rank] = idle_of(tables)
+            shared[tables.rank.rank] = read_shared(tables)
             found += [*_of_rank(tables)]
         except InputError as fault:
             problems.append(Problem(where=tables.rank.file, what=_inside(fault, tables.root)))
@@ -84,7 +82,7 @@ def _collect(
         found += _communication(ranks, inventory, problems)
     except InputError as fault:
         problems.append(Problem(where="tables", what=str(fault)))
-    return found, idle
+    return found, shared
 
 
 def _inside(fault: InputError, root: Path) -> str:
@@ -123,15 +121,17 @@ def _waits(ranks: list[RankTables], topology: Topology) -> Iterator[Candidate]:
     rows = [row for row in tables.rows(name) if int(row["rank"]) in sound]
     if len(rows) < len(tables.rows(name)) or not rows:
         return
-    row = max(rows, key=lambda row: tables.number(name, row, "fraction_of_window"))
+    row = max(rows, key=lambda row: tables.number(name, row, "alone_fraction_of_window"))
     rank, straggler = int(row["rank"]), int(row["least_waiting_rank"])
+    where = f"rank={rank}, column fraction_of_window; share: column alone_fraction_of_window"
     yield Candidate(
         "collective_wait_fraction",
         rank,
         tables.number(name, row, "fraction_of_window"),
+        tables.number(name, row, "alone_fraction_of_window"),
         f"is waiting in collectives for other ranks; rank {straggler} waits least, so the delay "
         f"comes from rank {straggler}",
-        Evidence(file=tables.file(name), where=f"rank={rank}, column fraction_of_window"),
+        [Evidence(file=tables.file(name), where=where)],
         {**topology.params(), "straggler": straggler},
     )
 
@@ -150,21 +150,14 @@ def _slowdown(tables: RankTables, foms: Foms | None) -> Slowdown | None:
 
 def step(arguments: argparse.Namespace) -> Status:
     """Read tables, write claims."""
-    found = analyze(
-        read_record(arguments.traces, TraceSummary),
-        arguments.traces.parent.parent,
-        read_record(arguments.inventory, Inventory),
-        read_record(arguments.foms, Foms) if arguments.foms else None,
-        read_catalog(arguments.levers),
-    )
+    summary = read_record(arguments.traces, TraceSummary)
+    inventory = read_record(arguments.inventory, Inventory)
+    foms = read_record(arguments.foms, Foms) if arguments.foms else None
+    catalog = read_catalog(arguments.levers, summary.run_id, foms)
+    found = analyze(summary, arguments.traces.parent.parent, inventory, foms, catalog)
     write_record(arguments.out, found)
     problems = [f"{problem.where}: {problem.what}" for problem in found.problems]
     return ok_or_partial(problems, f"{len(found.claims)} claims")
-
-
-def read_catalog(path: Path | None) -> LeverCatalog | None:
-    """The lever catalog, if one is given."""
-    return validate(read_yaml(path), LeverCatalog, path) if path else None
 
 
 def main() -> None:
@@ -174,8 +167,9 @@ def main() -> None:
     arguments.add_argument("--inventory", type=Path, required=True, help="inventory.json")
     arguments.add_argument("--foms", type=Path, help="foms.json")
     arguments.add_argument(
-        "--levers", type=Path, nargs="?", help="config/levers/<model>.yaml; no value: none"
-    )
+        "--levers", type=Path, nargs="*", default=[],
+        help="lever catalogs, of which that of the run's model counts; no value: none",
+    )  # fmt: skip
     arguments.add_argument("--out", type=Path, required=True, help="claims/trace.json")
     run(step, arguments.parse_args())
 

@@ -26,7 +26,10 @@ with code of its own. A claim is *verified* when
 - `|value - verifier_value| <= absolute + relative * |verifier_value|`,
 - its class is that of the table below,
 - its `share_of_step` is no larger than the rule allows (plus the same tolerance),
-- if its statement names percentages, one of them is the value as rounded there.
+- each claim named in `part_of` ranks above it, and that claim's time holds at least nine tenths of
+  its time,
+- the kernel group that it names is that of the kernels it selects, and it misses none of the group,
+- if its statement names percentages, the first of them is the value as rounded there.
 
 It is *refuted* when one of these fails, and *inconclusive* when the number cannot be recomputed: a
 missing or changed file, an unknown metric, another unit, missing or wrong parameters. The note says
@@ -50,10 +53,19 @@ _DEFINITIONS = f"""## Terms
 | steady window | of telemetry: the time between step records of the log that carry a unix time, without the first three records, without pauses longer than three median steps, without the windows of the traces; without such records the run from start to end, as its manifest (or meta file) says. A sample counts when the second before it, over which the device averages, lies in the window |
 """  # noqa: E501
 
+_PARTS = """The time of a claim is the part of W that bounds its share. It is what a fix gives back at most while
+everything else runs when it did; of two kernels that overlap, neither is charged with the time they
+share. Of a collective in which a rank waits, the wait is the first part: it ends together on all ranks.
+
+`part_of` lists the claims ranked above whose time holds this one's, both taken on this claim's rank: a
+kernel in its group, a synchronisation in a copy, a wait in exposed communication. Shares of claims
+that are part of another do not add to its share.
+"""  # noqa: E501
+
 
 def metrics_markdown() -> str:
     """The whole page."""
-    parts = [_INTRO, _DEFINITIONS, "## Upper bounds on the share of step time\n", _shares()]
+    parts = [_INTRO, _DEFINITIONS, "## Upper bounds on the share of step time\n", _shares(), _PARTS]
     parts += ["## Metrics of a trace (one rank each)\n", *map(_section, TRACE_METRICS)]
     parts += ["## Metrics of telemetry (one GPU each)\n", *map(_section, TELEMETRY_METRICS)]
     parts += ["## Classes\n", _classes()]

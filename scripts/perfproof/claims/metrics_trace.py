@@ -48,7 +48,7 @@ def _metric(
     formula: str,
     table: str,
     class_rule: ClassRule,
-    share: ShareRule = ShareRule.VALUE,
+    share: ShareRule = ShareRule.ALONE,
     params: tuple[Param, ...] = (),
     unit: str = "fraction",
     absolute: float = 0.002,
@@ -71,7 +71,7 @@ TRACE_METRICS: tuple[Metric, ...] = (
         "1 - |union(G)| / |W|",
         "window_timeline.csv",
         _DISPATCH,
-        ShareRule.DISPATCH,
+        ShareRule.IDLE,
     ),
     _metric(
         "host_late_idle_fraction",
@@ -80,7 +80,7 @@ TRACE_METRICS: tuple[Metric, ...] = (
         "sum of gaps with launch.start >= gap.start / |W|",
         "idle.csv",
         _DISPATCH,
-        ShareRule.DISPATCH,
+        ShareRule.IDLE,
     ),
     _metric(
         "short_kernel_count_fraction",
@@ -164,7 +164,7 @@ TRACE_METRICS: tuple[Metric, ...] = (
         "|union(enumerate(DataLoader) annotations)| / |W|",
         "dataloader.csv",
         _LOADER,
-        ShareRule.HOST,
+        ShareRule.LOADER,
     ),
     _metric(
         "dataloader_gpu_idle_fraction",
@@ -172,6 +172,7 @@ TRACE_METRICS: tuple[Metric, ...] = (
         "|union(enumerate(DataLoader) annotations) - union(G)| / |W|",
         "dataloader.csv",
         _LOADER,
+        ShareRule.LOADER,
     ),
     _metric(
         "runtime_call_fraction",
@@ -180,7 +181,7 @@ TRACE_METRICS: tuple[Metric, ...] = (
         "|union(calls of that name)| / |W|",
         "runtime_calls.csv",
         _HOST,
-        ShareRule.HOST,
+        ShareRule.IDLE,
         (Param("call", "str", "name of the runtime or driver call"),),
     ),
     _metric(
@@ -190,7 +191,7 @@ TRACE_METRICS: tuple[Metric, ...] = (
         "|union over threads of (op - its direct children)| / |W|",
         "cpu_ops.csv",
         _HOST,
-        ShareRule.HOST,
+        ShareRule.IDLE,
         (Param("op", "str", "name of the CPU operator"),),
     ),
 )  # fmt: skip

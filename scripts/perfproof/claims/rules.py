@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 # A start this soon after its launch means that nothing was queued.
 EMPTY_QUEUE_US = 20.0
-# Beside a GPU, operators that wait for it fill the host's time: only a large share is a cause.
-LEAST_OPERATOR_BESIDE_GPU = 0.1
 
 
 @dataclass(frozen=True)

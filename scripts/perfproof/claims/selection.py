@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from perfproof.claims.candidates import Candidate, Idle
+from perfproof.claims.candidates import Candidate
 from perfproof.claims.metrics import METRICS
 from perfproof.claims.rules import MOST_CLAIMS, Rule
 from perfproof.claims.vocabulary import ShareRule
@@ -16,12 +16,17 @@ from perfproof.schema.claims import BottleneckClass
 
 @dataclass(frozen=True)
 class Choice:
-    """A candidate that passed, with its class, its share of the step and its rank's standing."""
+    """A candidate that passed, with its class and its rank's standing."""
 
     candidate: Candidate
     bottleneck: BottleneckClass
-    share: float | None
     compared: int
+    is_extreme: bool = True
+
+    @property
+    def share(self) -> float | None:
+        """Upper bound on the share of step time."""
+        return self.candidate.share
 
     @property
     def cost(self) -> float:
@@ -30,44 +35,32 @@ class Choice:
 
     @property
     def extreme(self) -> str:
-        """How its value stands among the ranks or GPUs compared."""
+        """How it stands among the ranks or GPUs compared: by its value where that is extreme."""
+        if not self.is_extreme:
+            return "largest share"
         least = METRICS[self.candidate.metric].share is ShareRule.COMPLEMENT
         return "lowest" if least else "highest"
 
     @property
-    def order(self) -> tuple[float, str, str]:
-        """Most costly first; claims without a share last; then by name."""
+    def order(self) -> tuple[float, int, str]:
+        """Most costly first; claims without a share last; then as the vocabulary and by name.
+
+        The vocabulary names the whole before its parts.
+        """
         cost = -1.0 if self.share is None else self.share
-        return -cost, self.candidate.metric, json.dumps(self.candidate.params, sort_keys=True)
+        place = list(METRICS).index(self.candidate.metric)
+        return -cost, place, json.dumps(self.candidate.params, sort_keys=True)
 
 
-def choose(
-    candidates: Iterable[Candidate], rules: dict[str, Rule], idle: dict[int, Idle]
-) -> list[Choice]:
-    """At most `MOST_CLAIMS` choices. `idle`: by rank, for the rules that need it."""
-    worst = _worst_ranks(candidates, idle)
+def choose(candidates: Iterable[Candidate], rules: dict[str, Rule]) -> list[Choice]:
+    """At most `MOST_CLAIMS` choices."""
+    worst = _worst_ranks(candidates)
     passed = [choice for choice in worst if _passes(choice, rules)]
     kept = _limited(sorted(passed, key=lambda choice: choice.order), rules)
     return _most_costly(_explained(kept, rules))
 
 
-def share_of(candidate: Candidate, idle: dict[int, Idle]) -> float | None:
-    """Upper bound on the share of step time, by the metric's rule, within [0, 1]."""
-    match METRICS[candidate.metric].share:
-        case ShareRule.VALUE:
-            share = candidate.value
-        case ShareRule.HOST:
-            share = min(candidate.value, idle[candidate.rank].whole)
-        case ShareRule.DISPATCH:
-            share = candidate.value - idle[candidate.rank].loader
-        case ShareRule.COMPLEMENT:
-            share = 1 - candidate.value
-        case ShareRule.NONE:
-            return None
-    return min(max(share, 0.0), 1.0)
-
-
-def _worst_ranks(candidates: Iterable[Candidate], idle: dict[int, Idle]) -> list[Choice]:
+def _worst_ranks(candidates: Iterable[Candidate]) -> list[Choice]:
     """Per metric and parameters (but for the GPU) the rank or GPU with the largest cost."""
     by_key: dict[str, list[Choice]] = {}
     for one in candidates:
@@ -75,12 +68,15 @@ def _worst_ranks(candidates: Iterable[Candidate], idle: dict[int, Idle]) -> list
         if bottleneck is not None:
             params = {name: value for name, value in one.params.items() if name != "gpu"}
             key = json.dumps([one.metric, params], sort_keys=True)
-            choice = Choice(one, bottleneck, share_of(one, idle), 1)
-            by_key.setdefault(key, []).append(choice)
-    return [
-        replace(max(same, key=lambda c: (c.cost, -c.candidate.rank)), compared=len(same))
-        for same in by_key.values()
-    ]
+            by_key.setdefault(key, []).append(Choice(one, bottleneck, 1))
+    return [_worst(same) for same in by_key.values()]
+
+
+def _worst(same: list[Choice]) -> Choice:
+    found = max(same, key=lambda choice: (choice.cost, -choice.candidate.rank))
+    value, values = found.candidate.value, [choice.candidate.value for choice in same]
+    extreme = value == (min(values) if found.extreme == "lowest" else max(values))
+    return replace(found, compared=len(same), is_extreme=extreme)
 
 
 def _passes(choice: Choice, rules: dict[str, Rule]) -> bool:

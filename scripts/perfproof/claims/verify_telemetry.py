@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Callable
 from pathlib import Path
 
 from perfproof.claims.metrics_telemetry import POWER_CAP_BITS, THERMAL_BITS
-from perfproof.claims.verifier.claim_file import verdict_status, verify_file
+from perfproof.claims.verifier.claim_file import verify_file
+from perfproof.claims.verifier.command import verifier_command
 from perfproof.claims.verifier.judge import Recomputed
 from perfproof.claims.verifier.run_files import RunFiles
 from perfproof.claims.verifier.scene import CannotSayError
 from perfproof.claims.verifier.telemetry_raw import Sample, samples_by_gpu
-from perfproof.claims.vocabulary import Metric
-from perfproof.core.files import read_record, write_record
-from perfproof.core.step import Status, parser, run
+from perfproof.claims.vocabulary import Metric, ShareRule
 from perfproof.schema.claims import Claim, Source, VerifiedSet
 from perfproof.schema.run import Inventory, Role
 
@@ -40,7 +38,8 @@ def recompute(claim: Claim, metric: Metric, files: RunFiles) -> Recomputed:
     if not rows:
         raise CannotSayError(f"no sample of GPU {gpu} in the steady window")
     value = RECOMPUTE[metric.name](rows, files)
-    return Recomputed(value, 1.0, 0.0, f"recomputed from {len(rows)} samples of GPU {gpu}")
+    limit = max(0.0, 1 - value) if metric.share is ShareRule.COMPLEMENT else None
+    return Recomputed(value, limit, f"recomputed from {len(rows)} samples of GPU {gpu}")
 
 
 def _column(rows: list[Sample], name: str) -> list[float]:
@@ -92,20 +91,9 @@ RECOMPUTE: dict[str, Callable[[list[Sample], RunFiles], float]] = {
 }
 
 
-def step(arguments: argparse.Namespace) -> Status:
-    """Read claims and inventory, write the verdicts."""
-    found = verify(arguments.claims, read_record(arguments.inventory, Inventory))
-    write_record(arguments.out, found)
-    return verdict_status(found)
-
-
 def main() -> None:
     """Command line."""
-    arguments = parser(__doc__ or "")
-    arguments.add_argument("--claims", type=Path, required=True, help="claims/telemetry.json")
-    arguments.add_argument("--inventory", type=Path, required=True, help="inventory.json")
-    arguments.add_argument("--out", type=Path, required=True, help="verified/telemetry.json")
-    run(step, arguments.parse_args())
+    verifier_command(__doc__ or "", Source.TELEMETRY, verify)
 
 
 if __name__ == "__main__":

@@ -14,21 +14,23 @@ from perfproof.schema.claims import BottleneckClass, Source
 
 
 class ShareRule(StrEnum):
-    """How a metric's value bounds the share of step time that a fix could give back."""
+    """Which part of a metric's time bounds the share of step time that a fix could give back."""
 
-    VALUE = "value"
-    HOST = "min(value, gpu_idle_fraction)"
-    DISPATCH = "value - dataloader_gpu_idle_fraction"
+    ALONE = "the part in which no other GPU event runs"
+    IDLE = "the part in which no GPU event runs and the training thread is not in the data loader"
+    LOADER = "the part in which no GPU event runs"
     COMPLEMENT = "1 - value"
     NONE = "none"
 
 
 SHARE_MEANING: dict[ShareRule, str] = {
-    ShareRule.VALUE: "the value itself: a fix cannot save more than the whole of that time",
-    ShareRule.HOST: "the value, but no more than the time the GPU is idle: the GPU's own work sets "
-    "a floor that no host-side fix can pass (a CPU-only trace has no such floor)",
-    ShareRule.DISPATCH: "the value without the idle time in which the training thread waits "
-    "for the data loader: launching faster brings no data sooner",
+    ShareRule.ALONE: "what runs beside it takes its time all the same",
+    ShareRule.IDLE: "while the GPU works, the host holds nothing up; idle time in the data loader "
+    "is the loader's, and launching faster brings no data sooner. A CPU-only trace has no such "
+    "floor: there it is the value. Idle time that follows a call, until the host has queued work "
+    "again, is dispatch",
+    ShareRule.LOADER: "the loader holds up nothing while the GPU works. On a CPU-only trace it is "
+    "the value",
     ShareRule.COMPLEMENT: "what is missing to a fully used GPU",
     ShareRule.NONE: "null: it explains another claim and is no amount of time",
 }

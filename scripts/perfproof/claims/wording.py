@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from perfproof.claims.candidates import Candidate
 from perfproof.claims.metrics import METRICS
 from perfproof.claims.rules import Rule
 from perfproof.claims.selection import Choice
@@ -16,6 +17,7 @@ from perfproof.schema.config import LeverCatalog
 _HOST_BOUND = frozenset(
     {BottleneckClass.CPU_DISPATCH, BottleneckClass.HOST_CPU, BottleneckClass.DATALOADER}
 )
+_DISPATCH = frozenset({"gpu_idle_fraction", "host_late_idle_fraction"})
 STRETCHED = 1.1
 
 
@@ -58,17 +60,21 @@ def write_claims(
     rules: dict[str, Rule],
     slowdowns: dict[int, Slowdown],
     catalog: LeverCatalog | None,
+    containers: Sequence[Sequence[int]] = (),
 ) -> list[Claim]:
-    """Claims in the order of `choices`, numbered."""
+    """Claims in the order of `choices`, numbered; `containers`: for each the places it is in."""
     prefix = {Source.TRACE: "TR", Source.TELEMETRY: "TE"}[source]
+    names = [f"{prefix}-{number:03d}" for number in range(1, len(choices) + 1)]
+    parts = [[names[place] for place in places] for places in containers] or [[] for _ in names]
     return [
-        _claim(f"{prefix}-{number:03d}", source, choice, rules, slowdowns, catalog)
-        for number, choice in enumerate(choices, 1)
+        _claim(name, part_of, source, choice, rules, slowdowns, catalog)
+        for name, part_of, choice in zip(names, parts, choices, strict=True)
     ]
 
 
 def _claim(
     name: str,
+    part_of: list[str],
     source: Source,
     choice: Choice,
     rules: dict[str, Rule],
@@ -90,7 +96,8 @@ def _claim(
             "unit": METRICS[found.metric].unit,
             "share_of_step": choice.share,
             "ranks": [found.rank] if source is Source.TRACE else [],
-            "evidence": [found.evidence],
+            "evidence": found.evidence,
+            "part_of": part_of,
             "remedy": remedy,
             "levers": levers_for(choice.bottleneck, catalog),
             "reasons": {k: why[k] for k, value in nulls.items() if value is None},
@@ -116,13 +123,26 @@ def _statement(choice: Choice, source: Source, slowdowns: dict[int, Slowdown]) -
     )
     many = f", the {choice.extreme} of {choice.compared} {one}," if choice.compared > 1 else ""
     text = f"{amount} {found.of}{where}{many} {found.what}."
-    if METRICS[found.metric].share is ShareRule.HOST and (choice.share or 0) < found.value:
-        text += f" The GPU idles {100 * (choice.share or 0):.1f} %: no more can be gained."
-    if METRICS[found.metric].share is ShareRule.DISPATCH and (choice.share or 0) < found.value:
-        waiting = 100 * (found.value - (choice.share or 0))
-        text += f" {waiting:.1f} % of the window is waiting for the data loader, not dispatch."
+    text += _bound(found)
     slow = slowdowns.get(found.rank)
     if choice.bottleneck in _HOST_BOUND and slow and slow.ratio >= STRETCHED:
         idle = found.metric == "gpu_idle_fraction" or not slow.busy_s
         text += slow.full() if idle else f"{slow.brief()}."
     return text
+
+
+def _bound(found: Candidate) -> str:
+    """A sentence on the share, where it is visibly less than the value."""
+    if found.share is None or METRICS[found.metric].share is ShareRule.COMPLEMENT:
+        return ""
+    share, hidden = f"{100 * found.share:.1f} %", f"{100 * (found.value - found.share):.1f} %"
+    if hidden == "0.0 %":
+        return ""
+    if found.metric in _DISPATCH:
+        return f" {hidden} of the window is waiting for the data loader, not dispatch."
+    if METRICS[found.metric].share is ShareRule.ALONE:
+        return f" No other GPU work runs beside it in {share} of the window: no more can be gained."
+    return (
+        f" Meanwhile the GPU idles in {share} of the window, the data loader's idle time apart: no "
+        "more can be gained."
+    )

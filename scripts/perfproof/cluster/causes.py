@@ -29,6 +29,14 @@ _PATTERNS: tuple[tuple[Cause, re.Pattern[str]], ...] = (
         ),
     ),
     (
+        Cause.RANKS_ALONE,
+        re.compile(r"rank \d+ believes that it is one of \d+; expected \d+ ranks"),
+    ),
+    (
+        Cause.DISK_FULL,
+        re.compile(r"No space left on device|Disk quota exceeded|\b(ENOSPC|EDQUOT)\b"),
+    ),
+    (
         Cause.GPU_MEMORY_FAULT,
         re.compile(
             r"Memory access fault by GPU|illegal memory access|misaligned address"

@@ -23,10 +23,11 @@ _POLL_S = 5.0
 def log_tail(run_dir: Path) -> str:
     """The ends of all ranks' logs in rank order, then of what the launcher itself printed."""
     logs = sorted(run_dir.glob("log_rank*.txt"), key=lambda p: (len(p.name), p.name))
-    return "\n".join(_end_of(path) for path in [*logs, run_dir / "launcher.txt"] if path.is_file())
+    return "\n".join(end_of(path) for path in [*logs, run_dir / "launcher.txt"] if path.is_file())
 
 
-def _end_of(path: Path) -> str:
+def end_of(path: Path) -> str:
+    """The end of a log."""
     with path.open("rb") as stream:
         stream.seek(0, 2)
         stream.seek(max(0, stream.tell() - _TAIL_BYTES))

@@ -69,7 +69,7 @@ def look(job_ids: Sequence[str], now: datetime) -> dict[str, JobView]:
 
 def details(view: JobView) -> JobView:
     """The view with the exit code and with what `scontrol show job` prints, where it answers."""
-    answer = _ask(["scontrol", "--oneliner", "show", "job", view.job_id])
+    answer = ask(["scontrol", "--oneliner", "show", "job", view.job_id])
     if not answer:
         return view
     told = dict(_KEY_AND_VALUE.findall(answer.splitlines()[0]))
@@ -79,22 +79,30 @@ def details(view: JobView) -> JobView:
 
 def cancel(job_id: str) -> bool:
     """Ask SLURM to end a job; whether it took the request."""
-    return _ask(["scancel", job_id]) is not None
+    return ask(["scancel", job_id]) is not None
+
+
+def jobs_by_comment() -> dict[str, str]:
+    """The last job of this user under each comment, of those that the controller remembers."""
+    answer = ask(["squeue", "--me", "--noheader", "--states=all", "--format=%i|%k"])
+    rows = [line.split("|", 1) for line in (answer or "").splitlines() if "|" in line]
+    rows.sort(key=lambda row: int(re.sub(r"\D.*", "", row[0]) or 0))
+    return {comment: job for job, comment in rows}
 
 
 def known_nodes() -> frozenset[str] | None:
     """The names of all nodes of the cluster; None when SLURM gives no answer."""
-    answer = _ask(["sinfo", "--noheader", "--Node", "--all", "--format=%N"])
+    answer = ask(["sinfo", "--noheader", "--Node", "--all", "--format=%N"])
     return None if answer is None else frozenset(answer.split())
 
 
 def _from_squeue(job_ids: Iterable[str], now: datetime) -> dict[str, JobView] | None:
-    answer = _ask([*_SQUEUE, f"--jobs={','.join(job_ids)}"])
+    answer = ask([*_SQUEUE, f"--jobs={','.join(job_ids)}"])
     return None if answer is None else _views(answer, now)
 
 
 def _from_sacct(job_ids: Iterable[str], now: datetime) -> dict[str, JobView] | None:
-    answer = _ask([*_SACCT, _SACCT_FIELDS, f"--jobs={','.join(job_ids)}"])
+    answer = ask([*_SACCT, _SACCT_FIELDS, f"--jobs={','.join(job_ids)}"])
     return None if answer is None else _views(answer, now)
 
 
@@ -137,7 +145,7 @@ def _exit_code(written: str) -> int | None:
     return 128 + signal if signal else code
 
 
-def _ask(argv: Collection[str]) -> str | None:
+def ask(argv: Collection[str]) -> str | None:
     """What a SLURM command prints; None when it fails, hangs or does not exist."""
     # A user's SQUEUE_USERS or SQUEUE_PARTITION would hide jobs.
     own = {name: value for name, value in os.environ.items() if not name.startswith("SQUEUE_")}

@@ -25,6 +25,7 @@ _OWN = {
 # Of these a run sees a signal, or a rank that dies: the scheduler knows why.
 _WHY_KILLED = frozenset({EndState.PREEMPTED, EndState.NODE_FAIL, EndState.OUT_OF_MEMORY})
 _WHY_SIGNALLED = _WHY_KILLED | {EndState.TIMEOUT}
+_KILLED = 137
 _UNCLEAR = frozenset({Cause.HANG, Cause.COLLECTIVE, Cause.KILLED, Cause.UNKNOWN})
 
 
@@ -87,6 +88,9 @@ def _ending(
         "exit_code": exit_code,
         "scheduler_said": view.said if view else None,
     }
+    if (state, cause, exit_code) == (EndState.FAILED, Cause.HOST_MEMORY, _KILLED):
+        # The kernel took one rank at the limit; SLURM tells of it only when it takes them all.
+        state = EndState.OUT_OF_MEMORY
     nulls = {name for name, value in values.items() if value is None}
     return RunEnding(
         state=state,
@@ -112,6 +116,8 @@ def _blame(state: EndState, cause: Cause | None) -> Blame:
         return "none"
     if cause in _UNCLEAR or state is EndState.TIMEOUT_WAITING:
         return "unknown"
+    if cause in (Cause.DISK_FULL, Cause.RANKS_ALONE):
+        return "infrastructure"
     if state in (EndState.FAILED, EndState.TIMEOUT, EndState.OUT_OF_MEMORY):
         return "run"
     return "infrastructure"

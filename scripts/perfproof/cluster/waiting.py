@@ -50,6 +50,9 @@ _UNSATISFIABLE = re.compile(
 
 def scheduler_ending(view: JobView, now: datetime, deadlines: Deadlines) -> EndState | None:
     """How the job ended in the scheduler's eyes, or None while there is reason to wait."""
+    if view.state == "FAILED" and _UNSATISFIABLE.search(view.reason):
+        # sbatch refused it and left this behind: it never ran.
+        return EndState.UNSATISFIABLE
     if view.state in _ENDED:
         return _ENDED[view.state]
     lasted_s = (now - view.since).total_seconds()

@@ -25,6 +25,8 @@ def canonical_json(data: Any) -> str:
 def write_text(path: Path, text: str) -> None:
     """Write `text` to `path` whole or not at all (a killed writer leaves the old file)."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    # A lone surrogate, from a name or a log, cannot be UTF-8: it is shown as its escape.
+    text = text.encode("utf-8", "backslashreplace").decode("utf-8")
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         partial.write_text(text, encoding="utf-8", newline="\n")
@@ -41,26 +43,36 @@ def write_record(path: Path, record: BaseModel) -> None:
 
 def read_json(path: Path) -> Any:
     """Read JSON, or raise `InputError` with the path and the place of the fault."""
+    text = _text(path, "a JSON file")
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(path, "no such file", "a JSON file") from None
-    except UnicodeDecodeError:
-        raise InputError(path, "not UTF-8 text", "a JSON file") from None
-    except json.JSONDecodeError as fault:
-        raise InputError(path, f"not JSON ({fault})", "a JSON file") from None
+        return json.loads(text)
+    # Besides JSONDecodeError: numbers of thousands of digits, and nesting beyond all use.
+    except (ValueError, RecursionError) as fault:
+        raise InputError(path, f"not JSON ({_short(fault)})", "a JSON file") from None
 
 
 def read_yaml(path: Path) -> Any:
     """Read YAML, or raise `InputError` with the path and the place of the fault."""
+    text = _text(path, "a YAML file")
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError) as fault:
+        raise InputError(path, f"not YAML ({_short(fault)})", "a YAML file") from None
+
+
+def _text(path: Path, expected: str) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise InputError(path, "no such file", "a YAML file") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as fault:
-        raise InputError(
-            path, f"not YAML ({' '.join(str(fault).split())})", "a YAML file"
-        ) from None
+        raise InputError(path, "no such file", expected) from None
+    except OSError as fault:
+        raise InputError(path, str(fault.strerror), expected) from None
+    except UnicodeDecodeError:
+        raise InputError(path, "not UTF-8 text", expected) from None
+
+
+def _short(fault: Exception) -> str:
+    return " ".join(str(fault).split())[:200]
 
 
 def read_record(path: Path, kind: type[Model]) -> Model:

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from perfproof.core.errors import InputError
+from perfproof.core.files import read_json
 from perfproof.schema.config import Settings
 
 TRIAL_RUN = r"[a-z0-9_.-]+/trials/[A-Za-z0-9_.+-]+/nodes-\d+/rep-\d+"
@@ -14,7 +15,7 @@ RECORDED_RUN = r"artifacts/[a-z0-9_.-]+"
 
 def run_id(settings: Settings) -> str:
     """Where the analysis lives below `results/`: `<model>/trials/…` or `artifacts/<name>`."""
-    if settings.artifacts is not None:
+    if settings.artifacts:
         return f"artifacts/{artifact_name(settings)}"
     where = f"trials/{settings.trial}/nodes-{settings.nodes}/rep-{settings.repetition}"
     return f"{settings.model}/{where}"
@@ -24,15 +25,13 @@ def artifact_name(settings: Settings) -> str:
     """`name` if given, else the last component of `artifacts` in lower case, suffixes off."""
     if settings.name:
         return settings.name
-    last = Path(settings.artifacts or "").resolve().name
+    last = Path(settings.artifacts).resolve().name
     stem = re.sub(r"(\.pt)?(\.trace)?\.json(\.gz)?$", "", last).lower()
     return re.sub(r"[^a-z0-9_.-]+", "-", stem).strip("-.") or "unnamed"
 
 
 def check_name_is_free(settings: Settings, results: Path) -> None:
     """Refuse to mix two recordings under one name: the older results would be taken for new."""
-    if settings.artifacts is None:
-        return
     owner = results / run_id(settings) / "source.txt"
     if owner.is_file() and owner.read_text(encoding="utf-8").strip() != settings.artifacts:
         raise InputError(
@@ -41,6 +40,19 @@ def check_name_is_free(settings: Settings, results: Path) -> None:
             f"another one for {settings.artifacts}: --config name=…",
             "name",
         )
+
+
+def check_same_cluster(settings: Settings, workload: str, results: Path) -> None:
+    """Refuse to replace a run of another cluster or workload: the path says neither."""
+    path = results / run_id(settings) / "manifest.json"
+    if not path.is_file():
+        return
+    resolved = read_json(path).get("resolved", {})
+    asked = {"cluster": settings.cluster, "workload": workload}
+    for key, value in asked.items():
+        if resolved.get(key) != value:
+            expected = f"'{value}'; move results/ away, or take another repetition"
+            raise InputError(path, f"a run with {key} '{resolved.get(key)}'", expected, key)
 
 
 def trial_of(run: str) -> dict[str, str]:

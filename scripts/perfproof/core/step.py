@@ -8,6 +8,7 @@ standard output is `STATUS=ok|partial|fail; reason=<short>` and that the exit co
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -57,6 +58,10 @@ def ok_or_partial(problems: Sequence[str], done: str) -> Status:
 
 def run(step: Callable[[argparse.Namespace], Status], arguments: argparse.Namespace) -> NoReturn:
     """Run `step`, print its status as the last line, exit with the code that agrees."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal without UTF-8 must not cost the status line.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         status = step(arguments)
     except InputError as fault:

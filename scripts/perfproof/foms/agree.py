@@ -1,4 +1,14 @@
-"""Integrity: what must be equal before one run may be held against another."""
+"""Integrity: what must be equal before one run may be held against another.
+
+A field that is null in every run is not a difference: most of them describe, and an older run
+recorded less. But amounts of work must be known before two times or rates mean the same. So of each
+group below at least one field must be known in the runs, else each side may have done other work
+and the group is listed as `unknown on both sides`. To allow any field of a group vouches for it.
+
+- The number of ranks, and the batch (nominal or realised), for every metric.
+- The length of an epoch (batches or samples), for times: a time says nothing of the share of
+  partial steps, and an epoch's time nothing without its samples.
+"""
 
 from __future__ import annotations
 
@@ -50,6 +60,7 @@ def _integrity(name: str) -> Callable[[Foms], Any]:
 CHECKS: dict[str, Check] = {
     "model": Check(_integrity("model")),
     "workload": Check(_integrity("workload")),
+    "cluster": Check(_integrity("cluster")),
     "ranks": Check(_integrity("ranks")),
     "nominal_batch_per_rank": Check(_integrity("nominal_batch_per_rank")),
     "realised_batches_per_rank": Check(_integrity("realised_batches_per_rank")),
@@ -64,6 +75,10 @@ CHECKS: dict[str, Check] = {
     "throughput_method": Check(lambda f: f.throughput_method, metric="throughput_samples_per_s"),
     "recipe_digest": Check(_integrity("recipe_digest"), within_side=True),
 }
+
+_WORK = (("ranks",), ("nominal_batch_per_rank", "realised_batches_per_rank"))
+_WORK_OF_TIMES = (("batches_per_epoch", "samples_per_epoch"),)
+_TIMES = frozenset({"step_time_s", "epoch_time_s"})
 
 # A run with a NaN is compared with nothing, not even with another one.
 NON_FINITE = "loss_verdict"
@@ -80,8 +95,21 @@ def differences(
             lines += _differs_within(name, check, "a", a) + _differs_within(name, check, "b", b)
             if not check.within_side:
                 lines += _differs(name, check, a[0], b[0], ("a", "b"))
+    lines += _unknown_work([*a, *b], metric, allow)
     if NON_FINITE not in allow:
         lines += [*_non_finite("a", a), *_non_finite("b", b)]
+    return lines
+
+
+def _unknown_work(runs: Sequence[Foms], metric: str, allow: frozenset[str]) -> list[str]:
+    """Groups of fields of which no run knows any, one line each."""
+    groups = _WORK + (_WORK_OF_TIMES if metric in _TIMES else ())
+    lines = []
+    for group in groups:
+        values = [CHECKS[name].value(run) for name in group for run in runs]
+        if allow.isdisjoint(group) and all(value is None for value in values):
+            also = f" (like {', '.join(group[1:])})" if group[1:] else ""
+            lines.append(f"{group[0]}: unknown on both sides{also}")
     return lines
 
 
@@ -108,7 +136,7 @@ def _non_finite(side: str, runs: Sequence[Foms]) -> list[str]:
     bad = [run for run in runs if run.loss_verdict is LossVerdict.NON_FINITE]
     if not bad:
         return []
-    count = sum(run.non_finite_count for run in bad)
+    count = sum(run.non_finite_count or 0 for run in bad)
     return [f"{NON_FINITE}: {side} has {count} non-finite losses in {len(bad)} of {len(runs)} runs"]
 
 

@@ -1,6 +1,7 @@
 """The comparison of two sides, each one or more runs: the only place that computes a delta.
 
-`python -m perfproof.foms.compare A.json [A2.json …] --versus B.json [B2.json …] [--json]`
+`python -m perfproof.foms.compare RUN [RUN …] --versus REFERENCE [REFERENCE …]`, where a run is its
+directory or its `foms.json`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Literal
 
 from perfproof.core import step
 from perfproof.core.errors import InputError, unknown
-from perfproof.core.files import canonical_json, read_record
+from perfproof.core.files import digest_record, read_record, write_record
 from perfproof.foms.agree import FIELDS, differences
 from perfproof.foms.known import Known, record
 from perfproof.foms.welch import interval_of, ratio_of
@@ -91,6 +92,18 @@ def _check(
         raise InputError("compare", str(confidence), "a number between 0 and 1", "confidence")
     if not a or not b:
         raise InputError("compare", "a side without runs", "at least one run on each side")
+    _check_distinct([*a, *b])
+
+
+def _check_distinct(runs: Sequence[Foms]) -> None:
+    """One run given twice would pass for a repetition and make an interval out of nothing."""
+    seen: dict[str, str] = {}
+    for run in runs:
+        key = digest_record(run.model_copy(update={"run_id": ""}))
+        if key in seen:
+            expected = "each run once; a repetition is a run of its own"
+            raise InputError("compare", f"'{seen[key]}' and '{run.run_id}' are one run", expected)
+        seen[key] = run.run_id
 
 
 def _finding(a: Sequence[Foms], b: Sequence[Foms], metric: str, confidence: float) -> _Finding:
@@ -120,43 +133,62 @@ def _verdict(interval: tuple[float, float], direction: Direction) -> Verdict:
 
 
 def line(comparison: Comparison, a: Sequence[Foms], b: Sequence[Foms]) -> str:
-    """One line for a terminal: both values, the ratio with its interval, the verdict."""
+    """One line for a terminal: `b` against the reference `a`, ratio, interval, verdict."""
     means = [_values(side, comparison.metric) for side in (a, b)]
-    shown = [f"{ratio_of([1.0], side):.6g}" if side else "null" for side in means]
+    reference, value = [f"{ratio_of([1.0], side):.6g}" if side else "null" for side in means]
     unit, (n, m) = METRICS[comparison.metric].unit, comparison.runs
-    start = f"{comparison.metric}: {shown[0]} -> {shown[1]} {unit} ({n} vs {m} runs)"
+    runs = f"geometric means of {m} and {n} runs"
+    start = f"{comparison.metric}: {value} against {reference} {unit} ({runs})"
     if comparison.differs:
-        return f"{start} not comparable: {'; '.join(comparison.differs)}"
+        fields = sorted({text.partition(":")[0] for text in comparison.differs})
+        allow = " ".join(f"--allow {name}" for name in fields)
+        return f"{start}: not comparable: {'; '.join(comparison.differs)} (if meant: {allow})"
     if comparison.ratio is None:
-        return f"{start} unknown: {comparison.reasons['ratio']}"
-    spread = "no interval, nothing was repeated"
-    if comparison.interval is not None:
-        low, high = comparison.interval
-        spread = f"[{low:.4f}, {high:.4f}] at {comparison.confidence:.0%}"
-    return f"{start} ratio {comparison.ratio:.4f} {spread} {comparison.verdict}"
+        return f"{start}: unknown: {comparison.reasons['ratio']}"
+    ratio = f"{start}: ratio {comparison.ratio:.4f}"
+    if comparison.interval is None:
+        return f"{ratio}: unknown: one run on each side has no interval; repeat at least one"
+    low, high = comparison.interval
+    sure = f"[{low:.4f}, {high:.4f}] at {comparison.confidence:.0%}"
+    return f"{ratio} {sure}: {_WORDS[comparison.verdict]}"
+
+
+_WORDS = {"better": "better", "worse": "worse", "~": "~ (the interval holds 1)"}
 
 
 def _step(arguments: argparse.Namespace) -> step.Status:
-    a = [read_record(path, Foms) for path in arguments.a]
-    b = [read_record(path, Foms) for path in arguments.versus]
+    reference, runs = [_read(side) for side in (arguments.versus, arguments.runs)]
     allow = frozenset(arguments.allow)
-    comparison = compare(a, b, arguments.metric, arguments.confidence, allow)
-    if arguments.json:
-        print(canonical_json(comparison.model_dump(mode="json")), end="")
-    else:
-        print(line(comparison, a, b))
+    comparison = compare(reference, runs, arguments.metric, arguments.confidence, allow)
+    if arguments.out:
+        write_record(arguments.out, comparison)
+    print(line(comparison, reference, runs))
     return step.Status("ok", f"verdict {comparison.verdict}")
+
+
+def _read(paths: Sequence[Path]) -> list[Foms]:
+    return [read_record(path / "foms.json" if path.is_dir() else path, Foms) for path in paths]
 
 
 def main() -> None:
     """Command line."""
-    parser = step.parser("Compare two sides of one or more runs each")
-    parser.add_argument("a", type=Path, nargs="+", help="foms.json of the runs of side a")
-    parser.add_argument("--versus", type=Path, nargs="+", required=True, help="those of side b")
+    parser = step.parser("Hold one or more runs against one or more reference runs.")
+    either = "run directory, or its foms.json"
+    parser.add_argument("runs", type=Path, nargs="+", help=f"runs to judge: {either}")
+    parser.add_argument(
+        "--versus", type=Path, nargs="+", required=True, help=f"runs to hold them against: {either}"
+    )
     parser.add_argument("--metric", default="throughput_samples_per_s", help="figure to compare")
     parser.add_argument("--confidence", type=float, default=0.95, help="of the interval")
-    parser.add_argument("--allow", nargs="*", default=[], help="integrity fields that may differ")
-    parser.add_argument("--json", action="store_true", help="print the record instead of a line")
+    fields = ", ".join(FIELDS)
+    parser.add_argument(
+        "--allow",
+        action="append",
+        default=[],
+        metavar="FIELD",
+        help=f"integrity field that is meant to differ, can be repeated: {fields}",
+    )
+    parser.add_argument("--out", type=Path, help="comparison.json to write")
     step.run(_step, parser.parse_args())
 
 

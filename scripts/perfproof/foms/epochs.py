@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -33,6 +34,12 @@ def epoch_records(
     ends = [event for event in events if event.kind == "end"]
     width = _bars_an_epoch(len(ends), ranks, epochs)
     return _last_ends(enumerate(ends[at : at + width] for at in range(0, len(ends), width)))
+
+
+def later_epochs(epochs: list[EpochRecord]) -> list[EpochRecord]:
+    """Epochs that are not the first of an attempt: their number goes up."""
+    pairs = itertools.pairwise(epochs)
+    return [epoch for before, epoch in pairs if epoch.epoch > before.epoch]
 
 
 def _last_ends(parts: Iterable[tuple[int, list[BarEvent]]]) -> list[EpochRecord]:

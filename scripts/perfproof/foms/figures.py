@@ -72,7 +72,7 @@ def batches_per_epoch(run: Run) -> int:
         raise UnknownValueError(run.why_no_step())
     if run.steps.source is StepTimeSource.BATCH_SECONDS:
         raise UnknownValueError(Reason.NOT_PRINTED)
-    return int(np.unique(run.steps.steps.epoch, return_counts=True)[1].max())
+    return int(np.bincount(run.steps.steps.visits()).max())
 
 
 def samples_per_epoch(run: Run) -> int:
@@ -80,7 +80,8 @@ def samples_per_epoch(run: Run) -> int:
     batches, data_ranks = batches_per_epoch(run), need(run.layout.data_ranks)
     if run.steps is None or not np.isfinite(run.steps.batches.mean).all():
         return batches * need(run.layout.batch_size) * data_ranks
-    _, group, counts = np.unique(run.steps.steps.epoch, return_inverse=True, return_counts=True)
+    group = run.steps.steps.visits()
+    counts = np.bincount(group)
     sums = set(np.bincount(group, run.steps.batches.mean)[counts == batches].tolist())
     if len(sums) != 1:
         raise UnknownValueError(Reason.DISAGREES if sums else Reason.RUN_INCOMPLETE)

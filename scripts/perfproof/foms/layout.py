@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from perfproof.foms.known import Known
@@ -9,6 +10,12 @@ from perfproof.foms.log import Log
 from perfproof.foms.sources import Sources
 from perfproof.schema.base import Reason
 from perfproof.schema.traces import TraceSummary
+
+# A rank in so few step lines, as a share of the most that a rank has, is a damaged line.
+STRAY_SHARE = 0.01
+# Ranks of a synchronous job print about as often as each other, and more than a few lines.
+LEAST_SHARE = 1 / 3
+LEAST_LINES = 8
 
 
 @dataclass(frozen=True)
@@ -18,7 +25,7 @@ class Layout:
     ranks: Known[int]
     data_ranks: Known[int]
     batch_size: Known[int]
-    conflicts: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()  # contradictions, and what was inferred
 
 
 def layout_of(log: Log | None, sources: Sources, traces: TraceSummary | None) -> Layout:
@@ -27,7 +34,7 @@ def layout_of(log: Log | None, sources: Sources, traces: TraceSummary | None) ->
     rank0 = sources.manifest.rank0 if sources.manifest else None
     resolved = sources.manifest.resolved if sources.manifest else None
     worlds = {rank.world_size for rank in traces.ranks if rank.world_size} if traces else set()
-    ranks, rank_conflict = _agreed(
+    ranks, remarks = _agreed(
         "ranks",
         {
             "log": log.ranks,
@@ -35,29 +42,54 @@ def layout_of(log: Log | None, sources: Sources, traces: TraceSummary | None) ->
             "trace": worlds.pop() if len(worlds) == 1 else None,
             "meta": sources.meta_ranks,
         },
+        "meta_ranks" in sources.contradicted,
         resolved.ranks if resolved else None,
         sources.config_ranks,
-        log.seen_ranks if log.seen_ranks > 1 else None,
         unknown=Reason.RANKS_UNKNOWN,
     )
-    batch, batch_conflict = _agreed(
+    if ranks is Reason.RANKS_UNKNOWN and (seen := _seen_ranks(log.rank_lines)):
+        ranks = seen
+        remarks = (f"ranks: {seen}, inferred from the step lines; expected a header or a record",)
+    batch, batch_remarks = _agreed(
         "samples a rank a step",
-        {"config": sources.batch_size, "log": log.batch_size},
-        resolved.recipe.training.batch_size if resolved else None,
+        {
+            "config": sources.batch_size,
+            "log": log.batch_size,
+            "manifest": resolved.recipe.training.batch_size if resolved else None,
+        },
+        "batch_size" in sources.contradicted,
         unknown=Reason.BATCH_UNKNOWN,
     )
     data_ranks = ranks if isinstance(ranks, Reason) else _data_ranks(ranks, log, sources)
-    return Layout(ranks, data_ranks, batch, (*rank_conflict, *batch_conflict))
+    return Layout(ranks, data_ranks, batch, (*remarks, *batch_remarks))
+
+
+def _seen_ranks(lines: Counter[int]) -> int | None:
+    """Number of ranks where step lines of each of 0 … n - 1 were seen, and many of them."""
+    most = max(lines.values(), default=0)
+    seen = [rank for rank, count in lines.items() if count > max(1, STRAY_SHARE * most)]
+    least = max(LEAST_LINES, LEAST_SHARE * most)
+    whole = sorted(seen) == list(range(len(seen))) and all(lines[rank] >= least for rank in seen)
+    return len(seen) if whole and len(seen) > 1 else None
 
 
 def _agreed(
-    what: str, stated: dict[str, int | None], *fallbacks: int | None, unknown: Reason
+    what: str,
+    stated: dict[str, int | None],
+    contradicted: bool,
+    *fallbacks: int | None,
+    unknown: Reason,
 ) -> tuple[Known[int], tuple[str, ...]]:
-    """The value that all sources state; a fallback counts only where none states it."""
+    """The value that all sources state; a fallback counts only where none states it.
+
+    `contradicted`: a source contradicts itself, which has its own problem line.
+    """
     known = {source: value for source, value in stated.items() if value is not None}
     if len(set(known.values())) > 1:
         shown = ", ".join(f"{value} ({source})" for source, value in sorted(known.items()))
         return Reason.DISAGREES, (f"{what}: {shown}; expected one value",)
+    if contradicted:
+        return Reason.DISAGREES, ()
     values = [*known.values(), *(value for value in fallbacks if value is not None)]
     return (values[0] if values else unknown), ()
 

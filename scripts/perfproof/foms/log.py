@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -31,17 +32,19 @@ class Log:
     reserved_bytes: int | None = None
     ranks: int | None = None
     data_ranks: int | None = None
-    seen_ranks: int = 1  # highest rank in a step line, plus one
+    rank_lines: Counter[int] = field(default_factory=lambda: Counter[int]())
     batch_size: int | None = None
     dtype: str | None = None
     profiled_epochs: set[int] = field(default_factory=set)
     formats: list[str] = field(default_factory=list)
+    trainers: set[str] = field(default_factory=set)  # whose steps or epochs it holds
     faults: list[str] = field(default_factory=list)
 
     def add_table(self, source: StepTimeSource, table: StepTable) -> None:
         """Keep a table that has rows."""
         if len(table):
             self.tables[source] = table
+            self.rank_lines.update(table.rank_lines)
 
     def add_reserved(self, reserved_bytes: float) -> None:
         """Raise the peak of reserved memory."""

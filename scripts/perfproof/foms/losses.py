@@ -29,15 +29,15 @@ def loss_curve(log: Log) -> list[LossPoint]:
 
 
 def _means(steps: Steps) -> list[LossPoint]:
-    numbers, group = np.unique(steps.epoch, return_inverse=True)
+    """Mean loss of each epoch; of an epoch that was begun anew, the last time counts."""
+    group = steps.visits()
+    numbers = steps.epoch[steps.epoch_starts()]
     bad, good = (np.bincount(group, steps.loss_state == state) for state in (NON_FINITE, FINITE))
     total = np.bincount(group, np.where(steps.loss_state == FINITE, steps.loss, 0.0))
     means = np.where(bad > 0, np.nan, total / np.maximum(good, 1))
     known = (bad > 0) | (good > 0)
-    return [
-        _point(epoch, loss)
-        for epoch, loss in zip(numbers[known].tolist(), means[known].tolist(), strict=True)
-    ]
+    curve = dict(zip(numbers[known].tolist(), means[known].tolist(), strict=True))
+    return [_point(epoch, loss) for epoch, loss in sorted(curve.items())]
 
 
 def _point(epoch: int, loss: float) -> LossPoint:

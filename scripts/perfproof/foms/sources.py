@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from perfproof.core.errors import InputError
 from perfproof.core.files import read_json, read_record, read_yaml
-from perfproof.schema.base import Problem
-from perfproof.schema.run import Inventory, Manifest, Role
+from perfproof.foms.raw import changed, changed_problem, unlike
+from perfproof.schema.base import Problem, Reason
+from perfproof.schema.run import Artifact, Inventory, Manifest, Role
 
 DTYPES = {
     "fp64": "float64",
@@ -21,10 +22,13 @@ DTYPES = {
     "bfloat16": "bfloat16",
 }
 
+# Counts are below this; more is no count.
+MOST = 10**9
+
 
 @dataclass
 class Sources:
-    """Values by source; None where the source is missing or does not say."""
+    """Values by source; None where the source is missing, does not say or contradicts itself."""
 
     manifest: Manifest | None = None
     meta_ranks: int | None = None
@@ -35,30 +39,69 @@ class Sources:
     config_ranks: int | None = None
     config_data_ranks: int | None = None
     profiled_epoch: int | None = None
+    contradicted: set[str] = field(default_factory=set)  # fields that two files state differently
     problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def no_manifest(self) -> Reason:
+        """Why a value of the manifest is not known."""
+        contradicted = "manifest" in self.contradicted
+        return Reason.DISAGREES if contradicted else Reason.NO_MANIFEST
 
 
 def read_sources(inventory: Inventory) -> Sources:
     """Read manifest, configuration and launch record; what cannot be read is a problem."""
-    sources, root = Sources(), Path(inventory.root)
-    for where, path in _files(inventory, Role.MANIFEST, root):
-        try:
-            sources.manifest = read_record(path, Manifest)
-        except InputError as fault:
-            sources.problems.append(_problem(where, fault))
-    for role, take in ((Role.CONFIG, _take_config), (Role.META, _take_meta)):
-        for where, path in _files(inventory, role, root):
-            try:
-                take(sources, read_json(path) if path.suffix == ".json" else read_yaml(path))
-            except InputError as fault:
-                sources.problems.append(_problem(where, fault))
+    sources = Sources()
+    for role, take in ((Role.MANIFEST, _take_manifest), (Role.CONFIG, _config), (Role.META, _meta)):
+        stated: dict[str, dict[str, Any]] = {}
+        for artifact in _files(inventory, role):
+            for name, value in _values(artifact, inventory, take, sources.problems).items():
+                if value is not None:
+                    stated.setdefault(name, {})[artifact.path] = value
+        for name, values in stated.items():
+            _settle(sources, name, values)
     return sources
 
 
-def _files(inventory: Inventory, role: Role, root: Path) -> Iterator[tuple[str, Path]]:
-    for artifact in inventory.of(role):
+def _settle(sources: Sources, name: str, values: dict[str, Any]) -> None:
+    """Take the value on which all files agree; a second value means a second run."""
+    (where, first), *others = values.items()
+    if all(value == first for _, value in others):
+        setattr(sources, name, first)
+        return
+    sources.contradicted.add(name)
+    files = " and ".join(values)
+    shown = "another run each"
+    if name != "manifest":
+        shown = ", ".join(f"{value} ({path})" for path, value in values.items())
+    what = f"{name}: {shown}; expected one value, so one run"
+    sources.problems.append(Problem(where=files if name == "manifest" else where, what=what))
+
+
+_Take = Callable[[Path], dict[str, Any]]
+
+
+def _values(
+    artifact: Artifact, inventory: Inventory, take: _Take, problems: list[Problem]
+) -> dict[str, Any]:
+    """What a file states; a fault is one problem line."""
+    try:
+        if changed(artifact, inventory):
+            problems.append(changed_problem(artifact))
+            return {}
+        return take(Path(inventory.root) / artifact.path)
+    except InputError as fault:
+        problems.append(_problem(artifact.path, fault))
+    except OSError as fault:
+        what = f"cannot be read ({fault.strerror}); expected a file of the run"
+        problems.append(Problem(where=artifact.path, what=what))
+    return {}
+
+
+def _files(inventory: Inventory, role: Role) -> Iterator[Artifact]:
+    for artifact in unlike(inventory.of(role)):
         if role is Role.MANIFEST or Path(artifact.path).suffix in (".json", ".yaml", ".yml"):
-            yield artifact.path, root / artifact.path
+            yield artifact
 
 
 def _problem(where: str, fault: InputError) -> Problem:
@@ -66,33 +109,45 @@ def _problem(where: str, fault: InputError) -> Problem:
     return Problem(where=where, what=f"{key}{fault.found}; expected {fault.expected}")
 
 
-def _take_config(sources: Sources, config: Any) -> None:
+def _take_manifest(path: Path) -> dict[str, Any]:
+    return {"manifest": read_record(path, Manifest)}
+
+
+def _config(path: Path) -> dict[str, Any]:
     """HydraGNN's JSON or ORBIT-2's YAML; other files say nothing."""
-    training = _at(config, "NeuralNetwork", "Training")
-    trainer, parallel = _at(config, "trainer"), _at(config, "parallelism")
+    config = read_json(path) if path.suffix == ".json" else read_yaml(path)
+    training, trainer = _at(config, "NeuralNetwork", "Training"), _at(config, "trainer")
+    values: dict[str, Any] = {}
     if training:
-        sources.batch_size = _count(training.get("batch_size"))
-        sources.dtype = DTYPES.get(str(training.get("precision")))
-        sources.epochs = _count(training.get("num_epoch"))
+        values["batch_size"] = _count(training.get("batch_size"))
+        values["dtype"] = DTYPES.get(str(training.get("precision")))
+        values["epochs"] = _count(training.get("num_epoch"))
         profile = _at(config, "NeuralNetwork", "Profile")
         if profile.get("enable") in (1, True):
             target = profile.get("target_epoch")
-            sources.profiled_epoch = target if isinstance(target, int) else None
+            values["profiled_epoch"] = target if isinstance(target, int) else None
     if trainer:
-        sources.batch_size = _count(trainer.get("batch_size"))
-        sources.dtype = DTYPES.get(str(trainer.get("data_type")))
-    sizes = [_count(parallel.get(key)) for key in ("fsdp", "simple_ddp")]
-    if sizes[0] and sizes[1]:
-        model = [_count(parallel.get(key)) or 1 for key in ("tensor_par", "seq_par")]
-        sources.config_data_ranks = sizes[0] * sizes[1]
-        sources.config_ranks = sources.config_data_ranks * model[0] * model[1]
+        values["batch_size"] = _count(trainer.get("batch_size"))
+        values["dtype"] = DTYPES.get(str(trainer.get("data_type")))
+    return {**values, **_parallel(_at(config, "parallelism"))}
 
 
-def _take_meta(sources: Sources, meta: Any) -> None:
-    if isinstance(meta, dict):
-        sources.meta_ranks = sources.meta_ranks or _count(meta.get("ranks", meta.get("world_size")))
-        model = meta.get("model")
-        sources.meta_model = model if isinstance(model, str) else sources.meta_model
+def _parallel(parallel: dict[str, Any]) -> dict[str, Any]:
+    """Ranks of ORBIT-2's configuration."""
+    fsdp, ddp = (_count(parallel.get(key)) for key in ("fsdp", "simple_ddp"))
+    if not fsdp or not ddp:
+        return {}
+    tensor, sequence = (_count(parallel.get(key)) or 1 for key in ("tensor_par", "seq_par"))
+    return {"config_data_ranks": fsdp * ddp, "config_ranks": fsdp * ddp * tensor * sequence}
+
+
+def _meta(path: Path) -> dict[str, Any]:
+    meta = read_json(path) if path.suffix == ".json" else read_yaml(path)
+    if not isinstance(meta, dict):
+        return {}
+    model = meta.get("model")
+    ranks = _count(meta.get("ranks", meta.get("world_size")))
+    return {"meta_ranks": ranks, "meta_model": model if isinstance(model, str) else None}
 
 
 def _at(data: Any, *keys: str) -> dict[str, Any]:
@@ -103,5 +158,6 @@ def _at(data: Any, *keys: str) -> dict[str, Any]:
 
 
 def _count(value: Any) -> int | None:
-    """A positive integer, or None."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+    """A positive integer of a believable size, or None."""
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return value if whole and 0 < value < MOST else None

@@ -5,6 +5,7 @@ Rules, each for a stall that recorded runs show:
 - The first epoch is dropped when a later one has steps left. Without one, the first 20 % of the
   epoch's steps are dropped, but at least three: the first step takes seconds (compilation, memory
   pool, autotuning), and a second stall of twice a step's time comes at index 1 to 3.
+  A run that was started anew in the same log warms up anew, so each attempt loses the same.
 - The first step of every epoch is dropped: loaders restart and a checkpoint may have been written.
 - Profiled steps are dropped, and with them the profiler's warm-up steps (it already runs, the first
   of them starts it) and the step after the last one, in which the trace is written (0.3 to 10 s).
@@ -57,28 +58,25 @@ def profiled_steps(steps: Steps, window: Profiled) -> Flags:
 
 def place_in_epoch(steps: Steps) -> Integers:
     """0 for the first step of each epoch, 1 for the next …, shape (steps,)."""
-    starts = np.flatnonzero(epoch_starts(steps))
+    starts = np.flatnonzero(steps.epoch_starts())
     lengths = np.diff(np.append(starts, len(steps)))
     return np.arange(len(steps)) - np.repeat(starts, lengths)
 
 
-def epoch_starts(steps: Steps) -> Flags:
-    """First step of each epoch, shape (steps,)."""
-    starts: Flags = np.diff(steps.epoch, prepend=-1) != 0
-    return starts
-
-
 def steady_steps(steps: Steps, profiled: Flags) -> Flags:
     """Steps that count, shape (steps,)."""
-    usable: Flags = np.isfinite(steps.time_s) & ~profiled & ~epoch_starts(steps)
+    usable: Flags = np.isfinite(steps.time_s) & ~profiled & ~steps.epoch_starts()
     if not usable.any():
         return usable
-    first = steps.epoch == steps.epoch[0]
-    later: Flags = usable & ~first
+    begins = steps.restarts()
+    begins[0] = True
+    visits = steps.visits()
+    later: Flags = usable & ~np.isin(visits, visits[begins])
     if later.any():
         return later
-    warmup = max(WARMUP_STEPS, math.ceil(WARMUP_SHARE * int(first.sum())))
-    usable[:warmup] = False
+    for at in np.flatnonzero(begins):
+        length = int((visits == visits[at]).sum())
+        usable[at : at + max(WARMUP_STEPS, math.ceil(WARMUP_SHARE * length))] = False
     return usable
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,9 @@ Integers = npt.NDArray[np.integer[Any]]
 Flags = npt.NDArray[np.bool_]
 
 NO_LOSS, FINITE, NON_FINITE = 0, 1, 2
+
+# Other numbers are no duration of a step (a clock that was set back, a rounded zero).
+SHORTEST_S, LONGEST_S = 1e-9, 1e9
 
 # Ranks of a job drift apart in a merged log by a buffer of output, far below this many steps.
 _REMEMBERED_STEPS = 8192
@@ -30,7 +34,8 @@ class StepTable:
 
     def __init__(self) -> None:
         self.rank: int | None = None
-        self.highest_rank = 0
+        self.rank_lines = Counter[int]()  # step lines by the rank they name
+        self.bad_times = 0
         self._epoch, self._index = array("i"), array("i")
         self._time, self._loss = array("d"), array("d")
         self._size, self._reports = array("i"), array("i")
@@ -51,7 +56,6 @@ class StepTable:
         """
         if self.rank is None or min(ranks) < self.rank:
             self._time_rank(min(ranks))
-        self.highest_rank = max(self.highest_rank, *ranks)
         timed = self.rank in ranks
         row = self._recent.get((epoch, index))
         if row is None or (timed and self._seen[row]):
@@ -70,8 +74,19 @@ class StepTable:
         self._loss_state[row] = FINITE if math.isfinite(loss) else NON_FINITE
 
     def set_time(self, row: int, seconds: float) -> None:
-        """The duration of a step."""
-        self._time[row] = seconds
+        """The duration of a step; NaN is not known, and what cannot be one is only counted."""
+        if SHORTEST_S <= seconds <= LONGEST_S:
+            self._time[row] = seconds
+        elif not math.isnan(seconds):
+            self.bad_times += 1
+
+    def count_ranks(self, ranks: Iterable[int] | Integers) -> None:
+        """Note which ranks step lines name."""
+        if isinstance(ranks, np.ndarray):
+            found, lines = np.unique(ranks, return_counts=True)
+            self.rank_lines.update(dict(zip(found.tolist(), lines.tolist(), strict=True)))
+        else:
+            self.rank_lines.update(ranks)
 
     def set_profiled(self, row: int) -> None:
         """The step ran under the profiler."""
@@ -80,11 +95,11 @@ class StepTable:
     def time_newest(self, seconds: float) -> None:
         """The duration of the newest step of the timed rank, unless it has one."""
         if self._newest is not None and math.isnan(self._time[self._newest]):
-            self._time[self._newest] = seconds
+            self.set_time(self._newest, seconds)
 
     def _time_rank(self, rank: int) -> None:
         """Times and losses so far are of a rank that is not the lowest: forget them."""
-        self.rank, self._newest = rank, None
+        self.rank, self._newest, self.bad_times = rank, None, 0
         for row in range(len(self)):
             self._time[row], self._loss_state[row], self._seen[row] = math.nan, NO_LOSS, 0
 
@@ -116,12 +131,18 @@ class StepTable:
 
     def add_sizes_of(self, other: StepTable) -> None:
         """Add the batch sizes that another rank's log gives for the same steps."""
-        for row in range(min(len(self), len(other))):
-            step = self._epoch[row], self._index[row]
-            if step != (other._epoch[row], other._index[row]):
-                return
-            if other._reports[row]:
-                self._add_sizes(row, other._mixed.get(row) or [other._size[row]])
+        own = {step: row for row, step in enumerate(self._visits())}
+        for at, step in enumerate(other._visits()):
+            row = own.get(step)
+            if row is not None and other._reports[at]:
+                self._add_sizes(row, other._mixed.get(at) or [other._size[at]])
+
+    def _visits(self) -> Iterator[tuple[int, int, int]]:
+        """Epoch and index of each row, and how often the two have come up."""
+        times = Counter[tuple[int, int]]()
+        for step in zip(self._epoch, self._index, strict=True):
+            times[step] += 1
+            yield *step, times[step]
 
     def steps(self) -> Steps:
         """The table as arrays, without steps that only other ranks reported.
@@ -160,3 +181,23 @@ class Steps:
 
     def __len__(self) -> int:
         return len(self.epoch)
+
+    def restarts(self) -> Flags:
+        """First step of each further attempt in the same log, shape (steps,).
+
+        The epoch or, within an epoch, the index does not go up: the run was started anew.
+        """
+        back = np.zeros(len(self), dtype=bool)
+        epoch, index = np.diff(self.epoch), np.diff(self.index)
+        back[1:] = (epoch < 0) | ((epoch == 0) & (index <= 0))
+        return back
+
+    def epoch_starts(self) -> Flags:
+        """First step of each visit to an epoch, shape (steps,)."""
+        starts = np.ones(len(self), dtype=bool)
+        starts[1:] = np.diff(self.epoch) != 0
+        return starts | self.restarts()
+
+    def visits(self) -> Integers:
+        """Number of the visit to an epoch, shape (steps,): an epoch begun anew is another."""
+        return np.cumsum(self.epoch_starts()) - 1

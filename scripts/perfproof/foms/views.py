@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from perfproof.foms.batches import Batches, completed, step_source
-from perfproof.foms.epochs import EpochRecord, epoch_records
+from perfproof.foms.epochs import EpochRecord, epoch_records, later_epochs
 from perfproof.foms.layout import Layout
 from perfproof.foms.log import Log
+from perfproof.foms.logs import RunLog
 from perfproof.foms.sources import Sources
 from perfproof.foms.steady import (
     PROFILER_WARMUP_STEPS,
@@ -35,7 +36,7 @@ class StepView:
 
 @dataclass(frozen=True)
 class EpochView:
-    """Epochs by progress bar, and those that count: not the first, not a profiled one."""
+    """Epochs by progress bar, and those that count: no first one of an attempt, no profiled one."""
 
     epochs: list[EpochRecord]
     steady: list[EpochRecord]
@@ -50,11 +51,12 @@ class Run:
     layout: Layout
     steps: StepView | None
     epochs: EpochView
+    no_log: Reason = Reason.NO_LOG
 
     def why_no_step(self) -> Reason:
         """Why no step is steady."""
         if self.log is None:
-            return Reason.NO_LOG
+            return self.no_log
         if self.steps is None:
             seen = self.log.has_training()
             return Reason.NO_STEP_TIMES_IN_LOG if seen else Reason.NO_STEP_LINES
@@ -63,18 +65,19 @@ class Run:
     def why_no_epoch(self) -> Reason:
         """Why no epoch is steady."""
         if self.log is None:
-            return Reason.NO_LOG
+            return self.no_log
         if not self.epochs.epochs:
             return Reason.NO_EPOCH_LINES
-        later = {epoch.epoch for epoch in self.epochs.epochs[1:]}
+        later = {epoch.epoch for epoch in later_epochs(self.epochs.epochs)}
         only = later and later <= {epoch.epoch for epoch in self.epochs.profiled}
         return Reason.ONLY_PROFILED if only else Reason.NO_STEADY_STEP
 
 
-def run_of(log: Log | None, layout: Layout, sources: Sources, traces: TraceSummary | None) -> Run:
+def run_of(logs: RunLog, layout: Layout, sources: Sources, traces: TraceSummary | None) -> Run:
     """Decide which steps and epochs of a run count."""
+    log = logs.log
     if log is None:
-        return Run(None, layout, None, EpochView([], [], []))
+        return Run(None, layout, None, EpochView([], [], []), logs.missing)
     window = _window(log, sources, traces)
     return Run(log, layout, _steps(log, window), _epochs(log, layout, sources, window))
 
@@ -94,7 +97,7 @@ def _steps(log: Log, window: Profiled) -> StepView | None:
 def _epochs(log: Log, layout: Layout, sources: Sources, window: Profiled) -> EpochView:
     ranks = None if isinstance(layout.ranks, Reason) else layout.ranks
     epochs = epoch_records(log.bars, ranks, sources.epochs)
-    steady = [epoch for epoch in epochs[1:] if epoch.epoch not in window.epochs]
+    steady = [epoch for epoch in later_epochs(epochs) if epoch.epoch not in window.epochs]
     return EpochView(epochs, steady, [e for e in epochs if e.epoch in window.epochs])
 
 

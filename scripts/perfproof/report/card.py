@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from perfproof.schema.base import Reason
+from perfproof.schema.cluster import RunEnding
 from perfproof.schema.foms import Foms
 from perfproof.schema.report import RunCard
 from perfproof.schema.run import Manifest
@@ -19,11 +20,16 @@ _FROM_INTEGRITY = (
     "dtype",
     "recipe_digest",
 )
-_FROM_MANIFEST = ("state", "exit_code", "started_at", "duration_s")
+_FROM_MANIFEST = ("state", "exit_code", "ended_by", "started_at", "duration_s")
 
 
-def run_card(foms: Foms, traces: TraceSummary, manifest: Manifest | None) -> RunCard:
-    """What the run was, from its integrity vector; how it ended, from its manifest."""
+def run_card(
+    foms: Foms, traces: TraceSummary, manifest: Manifest | None, ending: RunEnding | None = None
+) -> RunCard:
+    """What the run was, from its integrity vector; how it ended, from its manifest.
+
+    `ending` knows better than the manifest: a run that SLURM killed could not write down why.
+    """
     values: dict[str, Any] = {"run_id": foms.run_id}
     reasons: dict[str, Reason] = {}
     for field in _FROM_INTEGRITY:
@@ -34,6 +40,13 @@ def run_card(foms: Foms, traces: TraceSummary, manifest: Manifest | None) -> Run
         values[field] = getattr(manifest, field) if manifest else None
         if values[field] is None:
             reasons[field] = manifest.reasons[field] if manifest else Reason.NO_MANIFEST
+    if ending is not None:
+        words = (ending.state.value, *([ending.cause.value] if ending.cause else []))
+        values["state"] = ": ".join(words)
+        reasons.pop("state", None)
+        if ending.evidence:
+            values["ended_by"] = ending.evidence
+            reasons.pop("ended_by", None)
     values["trial"] = manifest.resolved.trial if manifest else None
     if manifest is None:
         reasons["trial"] = Reason.NO_MANIFEST

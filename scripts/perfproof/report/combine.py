@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections import Counter
+import itertools
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -19,6 +19,7 @@ from perfproof.report.tables import profiled_step_s
 from perfproof.report.verdict import sentence
 from perfproof.schema.base import Problem, Reason
 from perfproof.schema.claims import Verdict, VerifiedClaim, VerifiedSet
+from perfproof.schema.cluster import RunEnding
 from perfproof.schema.foms import Foms
 from perfproof.schema.report import InputFile, Provenance, Quality, Report
 from perfproof.schema.run import Inventory, Manifest, Role, State
@@ -38,19 +39,21 @@ def combine(
     manifest: Manifest | None,
     profiled_step_s: float | None = None,
     problems: Sequence[Problem] = (),
+    ending: RunEnding | None = None,
 ) -> Report:
     """Rank the claims, say what was found and what cannot be. `InputError` if nothing is usable."""
     _same_run(inventory, (foms, traces, telemetry, *verified))
-    _something_usable(inventory, foms, traces, telemetry)
-    claims = ranked([claim for part in verified for claim in part.claims])
+    _something_usable(inventory, foms, traces, telemetry, manifest)
+    given = [claim for part in verified for claim in part.claims]
+    unique, repeated = _each_id_once(given)
+    claims = ranked(unique)
     by_verdict = {v: [c for c in claims if c.verdict is v] for v in Verdict}
     proven = by_verdict[Verdict.VERIFIED]
-    card = run_card(foms, traces, manifest)
+    card = run_card(foms, traces, manifest, ending)
     shapes = manifest.resolved.recipe.profile.record_shapes if manifest else None
-    known = _unique(
-        [*problems, *inventory.problems, *foms.problems, *traces.problems, *telemetry.problems]
-        + [problem for part in verified for problem in part.problems]
-    )
+    told = [inventory.problems, foms.problems, traces.problems, telemetry.problems]
+    told += [part.problems for part in verified]
+    known = _unique([*problems, *repeated, *itertools.chain.from_iterable(told)])
     return Report(
         status=_status(known, foms, card.state),
         verdict=sentence(card, foms, traces, proven, [c for c in claims if c not in proven]),
@@ -68,10 +71,7 @@ def combine(
 
 
 def ranked(claims: Sequence[VerifiedClaim]) -> list[VerifiedClaim]:
-    """Most share of step time first, unknown share last, then by id. Ids must be unique."""
-    twice = sorted(id_ for id_, count in Counter(c.id for c in claims).items() if count > 1)
-    if twice:
-        raise InputError("verified claims", f"id {twice[0]} twice", "each claim id once")
+    """Most share of step time first, unknown share last, then by id."""
     return sorted(claims, key=lambda c: (c.share_of_step is None, -(c.share_of_step or 0.0), c.id))
 
 
@@ -84,13 +84,32 @@ def _same_run(
             raise InputError(type(part).__name__, f"'{part.run_id}'", expected, "run_id")
 
 
+def _each_id_once(
+    claims: Sequence[VerifiedClaim],
+) -> tuple[list[VerifiedClaim], list[Problem]]:
+    """Links lead to an id: of claims that share one the first stays, the others are told."""
+    kept: dict[str, VerifiedClaim] = {}
+    problems = []
+    for claim in claims:
+        if kept.setdefault(claim.id, claim) is not claim:
+            what = f"id {claim.id} again, '{claim.statement[:80]}'; expected each id once"
+            problems.append(Problem(where=f"verified/{claim.source.value}.json", what=what))
+    return list(kept.values()), problems
+
+
 def _something_usable(
-    inventory: Inventory, foms: Foms, traces: TraceSummary, telemetry: TelemetrySummary
+    inventory: Inventory,
+    foms: Foms,
+    traces: TraceSummary,
+    telemetry: TelemetrySummary,
+    manifest: Manifest | None,
 ) -> None:
+    """A run that ended badly is a result too: its manifest alone is worth a report."""
     log = foms.reasons.get("step_time_s") not in _EMPTY_LOG
     values = foms.primary.value is not None or foms.loss_curve
     trace = any(rank.events for rank in traces.ranks)
-    if log or values or trace or any(gpu.samples for gpu in telemetry.gpus):
+    ended_badly = manifest is not None and manifest.state not in {State.RUNNING, State.COMPLETED}
+    if log or values or trace or ended_badly or any(gpu.samples for gpu in telemetry.gpus):
         return
     raise InputError(
         inventory.root,
@@ -131,15 +150,22 @@ def _step(arguments: argparse.Namespace) -> Status:
         _or_problem(lambda: _manifest(inventory), Path(inventory.root), problems),
         _or_problem(lambda: profiled_step_s(base, traces), base, problems),
         problems,
+        _or_problem(lambda: _ending(inventory), Path(inventory.root), problems),
     )
     write_record(arguments.out, report)
-    return ok_or_partial(_why_partial(report), report.verdict)
+    return _status_of(report)
 
 
 def _manifest(inventory: Inventory) -> Manifest | None:
     """The run's manifest, if it left one."""
     found = inventory.of(Role.MANIFEST)
     return read_record(Path(inventory.root) / found[0].path, Manifest) if found else None
+
+
+def _ending(inventory: Inventory) -> RunEnding | None:
+    """How the run ended, if that was settled."""
+    found = inventory.of(Role.ENDING)
+    return read_record(Path(inventory.root) / found[0].path, RunEnding) if found else None
 
 
 def _or_problem(read: Callable[[], T], base: Path, problems: list[Problem]) -> T | None:
@@ -153,10 +179,12 @@ def _or_problem(read: Callable[[], T], base: Path, problems: list[Problem]) -> T
         return None
 
 
-def _why_partial(report: Report) -> list[str]:
-    if report.status == "ok":
-        return []
-    return [f"{p.where}: {p.what}" for p in report.problems] or [report.verdict]
+def _status_of(report: Report) -> Status:
+    """The headline always; what was wrong with the input behind it."""
+    problems = [f"{p.where}: {p.what}" for p in report.problems]
+    if report.status == "ok" or not problems:
+        return Status(report.status, report.verdict)
+    return Status("partial", f"{report.verdict} Problems: {ok_or_partial(problems, '').reason}")
 
 
 def main() -> None:

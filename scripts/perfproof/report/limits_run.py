@@ -19,7 +19,7 @@ def one_run(_: Facts) -> str | None:
 def nodes(facts: Facts) -> str | None:
     """Conclusions hold for the nodes they were measured on."""
     found = facts.card.node_list
-    if found is None:
+    if not found:
         return "The node list is unknown: conclusions cannot be tied to hardware."
     if len(found) > 1:
         return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from perfproof.report.facts import FEW_STEPS, Facts, window_is_steps
 from perfproof.report.units import number, percent, quantity
 
@@ -38,11 +40,16 @@ def missing_ranks(facts: Facts) -> str | None:
     """A straggler without a trace is invisible."""
     traced = {rank.rank for rank in facts.traces.ranks}
     total = facts.world_size
-    absent = sorted(set(range(total)) - traced)
-    if not traced or not absent:
+    covered = sum(rank < total for rank in traced)
+    if not traced or covered >= total:
         return None
+    count = total - covered
+    # Not listed to the end: a damaged file may claim any number of ranks.
+    untraced = (rank for rank in itertools.count() if rank not in traced)
+    absent = list(itertools.islice(untraced, min(count, 8)))
+    named = _ranks(absent) if count <= 8 else f"{count} ranks, from rank {absent[0]} on"
     return (
-        f"Traces cover {len(traced)} of {total} ranks: nothing is known about {_ranks(absent)}, "
+        f"Traces cover {covered} of {total} ranks: nothing is known about {named}, "
         "one of which may be the slow one."
     )
 

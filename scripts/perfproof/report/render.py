@@ -30,7 +30,7 @@ def _step(arguments: argparse.Namespace) -> Status:
         faults.append(f"{arguments.html}: {size} bytes; expected at most {html.MAX_BYTES}")
     write_text(arguments.html, page)
     write_text(arguments.markdown, markdown.page(view, folder))
-    return ok_or_partial(faults, f"rendered {report.run.run_id}")
+    return ok_or_partial(faults, f"open {arguments.html}")
 
 
 def _write_plots(view: View, folder: Path | None, page: Path) -> str | None:

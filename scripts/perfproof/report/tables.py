@@ -55,6 +55,8 @@ def read_rows(base: Path, table: Table) -> list[Row]:
         raise InputError(path, "no such file", "a table of the trace summary")
     if digest_file(path) != table.blake3:
         raise InputError(path, "another digest than in the trace summary", "the same analysis")
+    # A kernel's name has no longest length; the reader's default limit is 128 KiB.
+    csv.field_size_limit(2**31 - 1)
     with path.open(encoding="utf-8", newline="") as stream:
         return list(csv.DictReader(stream))
 

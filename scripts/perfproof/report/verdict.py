@@ -47,7 +47,9 @@ def _ending(card: RunCard) -> str:
     if card.state == State.RUNNING:
         return "The run has not ended. "
     code = "" if card.exit_code is None else f", exit code {card.exit_code}"
-    return f"The run did not complete (state {card.state}{code}). "
+    said = card.ended_by or ""
+    why = "" if said in {"", "exit"} else f": {said.rstrip('.')}"
+    return f"The run did not complete (state {card.state}{code}){why}. "
 
 
 def _primary(foms: Foms) -> str:
@@ -63,7 +65,7 @@ def _bottleneck(
 ) -> str:
     ranked = [claim for claim in verified if claim.share_of_step is not None]
     if ranked:
-        return _largest(ranked[0], ranked[0].share_of_step or 0.0) + _no_timeline(traces)
+        return _largest(ranked[0], ranked[0].share_of_step or 0.0, traces) + _no_timeline(traces)
     if verified:
         count = len(verified)
         return f"{count} verified {_claims(count)}, none with a known share of step time"
@@ -75,9 +77,12 @@ def _bottleneck(
     return "no bottleneck was claimed" + _no_timeline(traces)
 
 
-def _largest(claim: VerifiedClaim, share: float) -> str:
+def _largest(claim: VerifiedClaim, share: float, traces: TraceSummary) -> str:
     words = CLASS_WORDS[claim.bottleneck_class]
-    return f"largest verified bottleneck: {words}, up to {percent(share)} of step time ({claim.id})"
+    # Without marked steps the share is of whatever was recorded, start-up included.
+    marked = all(rank.steps for rank in traces.ranks if rank.rank in claim.ranks)
+    whole = "step time" if marked else "the recorded time, in which no steps are marked"
+    return f"largest verified bottleneck: {words}, up to {percent(share)} of {whole} ({claim.id})"
 
 
 def _claims(count: int) -> str:

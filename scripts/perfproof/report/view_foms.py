@@ -63,7 +63,7 @@ def figures(foms: Foms) -> list[Field]:
         Field("GPU memory reserved", shown(foms, "hbm_reserved_bytes", octets), "peak"),
         Field("GPU memory reserved, share", shown(foms, "hbm_reserved_fraction", percent)),
         Field("Final loss", shown(foms, "final_loss", partial(number, digits=6))),
-        Field("Losses not finite", number(foms.non_finite_count), "all ranks"),
+        Field("Losses not finite", shown(foms, "non_finite_count", number), "all ranks"),
         Field("Loss curve", LOSS_WORDS[foms.loss_verdict]),
     ]
 
@@ -98,6 +98,7 @@ def joined(values: list[Any]) -> str:
 _INTEGRITY: list[tuple[str, str, Callable[[Any], str], str]] = [
     ("Model", "model", str, ""),
     ("Workload", "workload", str, ""),
+    ("Cluster", "cluster", str, ""),
     ("Log format", "log_format", str, ""),
     ("Step time from", "step_time_source", str, ""),
     ("Ranks", "ranks", number, ""),

@@ -53,6 +53,11 @@ class Claim(Reasoned):
     )
     ranks: list[int] = Field(description="ranks the value is about; empty: the whole run")
     evidence: list[Evidence]
+    part_of: list[str] = Field(
+        default_factory=list,
+        description="claims ranked above whose time, on this claim's rank, holds at least nine "
+        "tenths of this one's: their shares do not add up",
+    )
     remedy: str | None = Field(description="what to try; null where it is a limit")
     levers: list[str] = Field(default_factory=list, description="catalog ids that address it")
     author: str = "analyst"

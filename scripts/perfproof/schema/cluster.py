@@ -76,6 +76,8 @@ class Cause(StrEnum):
     HOST_MEMORY = "host_memory"
     GPU_MEMORY_FAULT = "gpu_memory_fault"
     EXCEPTION = "python_exception"
+    DISK_FULL = "disk_full"
+    RANKS_ALONE = "ranks_alone"
     HANG = "hang"
     COLLECTIVE = "collective"
     ABORTED = "aborted"
@@ -100,3 +102,44 @@ class RunEnding(Reasoned):
     )
     scheduler_said: str | None = Field(description="the scheduler's last word, as it printed it")
     explanation: str = Field(description="one sentence")
+
+
+class NodeHealth(Reasoned):
+    """What one node said of itself before training."""
+
+    name: NodeName
+    tests: dict[str, str] = Field(
+        description="`home`, `shared`, `data`, `sif`, `bind`: `OK` or what failed"
+    )
+    clock_offset_s: float | None = Field(
+        description="least by which its clock is off the one of the node that asked"
+    )
+    fault: str | None = Field(description="why the run cannot have this node; null: healthy")
+
+
+class HealthReport(Reasoned):
+    """`node_health.json`: the probe of all nodes of a run."""
+
+    schema_version: Literal[1] = 1
+    nodes: list[NodeHealth] = Field(description="in the order of the allocation")
+    fault: str | None = Field(
+        description="why no node could be asked, which is evidence against none; null: they were"
+    )
+
+
+class Check(Strict):
+    """One line of the preflight."""
+
+    name: Words
+    state: Literal["ok", "warn", "fail", "not_applicable"]
+    found: Words
+    remedy: str = Field("", description="what to do; empty where there is nothing to do")
+
+
+class Preflight(Strict):
+    """`preflight.json`: whether this cluster, as configured, can take the run that is asked for."""
+
+    schema_version: Literal[1] = 1
+    cluster: str
+    nodes: int = Field(ge=1, description="nodes of the run")
+    checks: list[Check] = Field(description="in the order in which they are printed")

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, StringConstraints, model_validator
 
 from perfproof.schema.base import Strict
+from perfproof.schema.claims import BottleneckClass
 
 Id = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_.-]*$")]
 Dtype = Literal["float64", "float32", "bfloat16"]
@@ -35,11 +36,14 @@ class Settings(Strict):
         description="`upstream` runs the real trainer, `embedded` its small relative; `auto` takes "
         "upstream where the cluster names its path",
     )
-    artifacts: str | None = Field(
-        None, description="directory (or one file) that a run left: analyse it, launch nothing"
+    preflight: bool = Field(
+        True, description="ask the cluster whether it can take the run before the first submission"
     )
-    name: Id | None = Field(
-        None, description="name of the analysis of `artifacts` under `results/artifacts/`"
+    artifacts: str = Field(
+        "", description="directory (or one file) that a run left: analyse it, launch nothing"
+    )
+    name: Id | Literal[""] = Field(
+        "", description="name of the analysis of `artifacts` under `results/artifacts/`"
     )
 
 
@@ -143,7 +147,9 @@ class Lever(Strict):
     )
     env: dict[str, str] = Field(default_factory=dict, description="environment variables to set")
     conflicts: list[Id] = Field(default_factory=list, description="levers it cannot be with")
-    classes: list[str] = Field(default_factory=list, description="bottleneck classes it addresses")
+    classes: list[BottleneckClass] = Field(
+        default_factory=list, description="bottleneck classes it addresses"
+    )
     changes_numerics: bool = Field(False, description="results may differ in rounding")
     changes_model: bool = Field(False, description="the trained function differs")
     source: str = Field("", description="where the lever and what is known of it come from")
@@ -204,6 +210,32 @@ class Upstream(Strict):
     )
 
 
+class Container(Strict):
+    """The image that every rank of a cluster runs in (Apptainer, Singularity)."""
+
+    image: str = Field(description="image file; `$NAME` is taken from the environment")
+    command: Literal["apptainer", "singularity"] = "apptainer"
+    python: str = Field("python3", description="the interpreter inside the image")
+    overlay: str | None = Field(None, description="overlay image, mounted read-only")
+    binds: list[str] = Field(
+        default_factory=list,
+        description="`source[:target[:ro]]`, besides the run directory and this repository",
+    )
+    env: dict[str, str] = Field(
+        default_factory=dict, description="variables that are set inside, over the image's own"
+    )
+    options: list[str] = Field(default_factory=list, description="further words after `exec`")
+
+
+class Health(Strict):
+    """The probe of every node before training starts."""
+
+    enabled: bool = Field(True, description="false: trust the nodes")
+    timeout_s: float = Field(60.0, gt=0, description="a node that is silent for longer has failed")
+    clock_offset_s: float = Field(5.0, gt=0, description="how far a node's clock may be off")
+    exclude_days: float = Field(14.0, gt=0, description="days that a failed node is avoided")
+
+
 class Cluster(Strict):
     """`config/clusters/<cluster>.yaml`: what differs from site to site."""
 
@@ -220,10 +252,24 @@ class Cluster(Strict):
     constraint: str | None = Field(None, description="SLURM node constraint")
     runtime_min: int = Field(30, ge=1, description="wall-time limit of a run, minutes")
     mem_mb: int | None = Field(None, ge=1, description="host memory a node; null: all of it")
+    exclude: list[str] = Field(
+        default_factory=list, description="nodes that no run may get, besides the exclude list"
+    )
+    mpi: str | None = Field(
+        None, description="MPI plugin of srun (`pmix`) for trainers that use MPI; null: the site's"
+    )
+    analysis: Literal["local", "jobs"] = Field(
+        "local", description="whether analysis steps run where Snakemake runs, or as small jobs"
+    )
+    container: Container | None = Field(None, description="image of all ranks; null: none")
+    health: Health = Field(default_factory=lambda: Health())
     upstream: dict[Id, Upstream] = Field(
         default_factory=dict, description="real trainers by model; none: the embedded workload"
     )
     env: dict[str, str] = Field(default_factory=dict, description="environment of every rank")
     shared_paths: list[str] = Field(
         default_factory=list, description="directories that every node must be able to write"
+    )
+    data_paths: list[str] = Field(
+        default_factory=list, description="files or directories that every node must read"
     )

@@ -31,6 +31,8 @@ SCHEMAS: dict[str, type[BaseModel]] = {
     "launch_record": run.LaunchRecord,
     "ending": cluster.RunEnding,
     "excluded_nodes": cluster.ExcludeList,
+    "node_health": cluster.HealthReport,
+    "preflight": cluster.Preflight,
     "foms": foms.Foms,
     "comparison": foms.Comparison,
     "trace_summary": traces.TraceSummary,
@@ -46,6 +48,8 @@ _CONFIG_TABLES: tuple[type[BaseModel], ...] = (
     config.Profile,
     config.Parallel,
     config.Cluster,
+    config.Container,
+    config.Health,
     config.Upstream,
     config.Lever,
 )

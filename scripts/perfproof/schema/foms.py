@@ -74,6 +74,7 @@ class Integrity(Reasoned):
 
     model: str | None
     workload: str | None
+    cluster: str | None = Field(description="whose settings and environment the run had")
     log_format: str | None
     step_time_source: StepTimeSource | None
     ranks: int | None
@@ -115,7 +116,9 @@ class Foms(Reasoned):
     hbm_reserved_fraction: float | None = Field(description="of the device's real capacity")
     loss_curve: list[LossPoint]
     final_loss: float | None
-    non_finite_count: int = Field(ge=0, description="NaN or infinite losses seen, all ranks")
+    non_finite_count: int | None = Field(
+        ge=0, description="NaN or infinite losses seen, all ranks; null without a log"
+    )
     loss_verdict: LossVerdict
     integrity: Integrity
     problems: list[Problem] = Field(default_factory=list)

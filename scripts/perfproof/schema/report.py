@@ -23,6 +23,7 @@ class RunCard(Reasoned):
     trial: str | None
     state: str | None
     exit_code: int | None
+    ended_by: str | None = Field(description="the log line that shows the cause, or `exit`, …")
     started_at: str | None
     duration_s: float | None
     ranks: int | None

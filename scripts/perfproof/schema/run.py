@@ -64,6 +64,23 @@ class RankReport(Strict):
     )
 
 
+class Environment(Strict):
+    """What a run's ranks had in their environment and who put it there."""
+
+    given: dict[str, str] = Field(
+        default_factory=dict, description="set by cluster, recipe, levers or the workload"
+    )
+    cleared: dict[str, str] = Field(
+        default_factory=dict,
+        description="found in the shell, in the name spaces of levers, and not passed on",
+    )
+    leaked: dict[str, str] = Field(
+        default_factory=dict,
+        description="passed on from the shell: name and a digest of the value, for comparing runs; "
+        "no digest of what looks like a secret",
+    )
+
+
 class Manifest(Reasoned):
     """`manifest.json`: written when a run starts, completed in every ending."""
 
@@ -80,6 +97,7 @@ class Manifest(Reasoned):
     command: list[str] = Field(description="what was started, without this machine's paths")
     resolved: ResolvedRecipe
     recipe_digest: str = Field(description="BLAKE3 of the resolved recipe's canonical JSON")
+    environment: Environment = Field(default_factory=lambda: Environment())
     rank0: RankReport | None = Field(description="null when rank 0 never reached training")
 
 
@@ -93,6 +111,7 @@ class Role(StrEnum):
     CONFIG = "config"
     META = "meta"
     NODE_PROBE = "node_probe"
+    ENDING = "ending"
     OTHER = "other"
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from perfproof.core.errors import InputError
-from perfproof.core.files import read_record, write_record
+from perfproof.core.files import digest_file, read_record, write_record
 from perfproof.core.step import Status, ok_or_partial, parser, run
 from perfproof.schema.base import Problem, Reason
 from perfproof.schema.run import Artifact, Inventory, Role
@@ -41,13 +41,22 @@ def summarize(inventory: Inventory, traces: TraceSummary | None = None) -> Telem
         for other in others
     ]
     try:
-        telemetry = read_telemetry(Path(inventory.root) / first.path)
+        telemetry = _read(inventory, first)
     except InputError as fault:
         what = f"{fault.found}; expected {fault.expected}"
         problems.append(Problem(where=first.path, what=what))
         return _empty(inventory.run_id, first.path, Reason.UNREADABLE, problems)
     window = steady_window(inventory, profiled_spans(traces) if traces else ())
     return _summary(inventory.run_id, first, telemetry, window, problems)
+
+
+def _read(inventory: Inventory, artifact: Artifact) -> Telemetry:
+    """The samples of the file that the inventory lists. Raises InputError where it is another."""
+    path = Path(inventory.root) / artifact.path
+    if path.is_file() and digest_file(path) != artifact.blake3:
+        found = "changed since the inventory was taken, so not used"
+        raise InputError(path, found, "the same bytes")
+    return read_telemetry(path)
 
 
 def _empty(

@@ -66,16 +66,19 @@ def decode_args(raw: Raw) -> Args:
     """Arguments of one event; all absent where they are null or malformed."""
     try:
         return _ARGS.decode(raw) if raw else _NO_ARGS
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         return _NO_ARGS
 
 
 def to_ints(values: list[Any], missing: int) -> Ints:
     """Integers from JSON values; what is no integer becomes `missing`."""
     try:
-        return np.array(values, dtype=np.int64)
+        found: Ints = np.array(values, dtype=np.int64)
+        if found.ndim == 1:  # lists of one length would make a matrix
+            return found
     except (TypeError, ValueError, OverflowError):
-        return np.array([as_int(value, missing) for value in values], dtype=np.int64)
+        pass
+    return np.array([as_int(value, missing) for value in values], dtype=np.int64)
 
 
 def as_int(value: Any, missing: int) -> int:
@@ -96,7 +99,7 @@ def to_collective(raw: Raw) -> Collective | None:
     """The collective that the arguments of a kernel describe, if they name one."""
     try:
         args = _COLLECTIVE_ARGS.decode(raw)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         return None
     if not isinstance(args.name, str):
         return None

@@ -9,12 +9,20 @@ import numpy as np
 from perfproof.traces.context import Context
 from perfproof.traces.csvfile import Rows, largest_first, us
 from perfproof.traces.grouping import Groups
-from perfproof.traces.intervals import Ints, union_length_by
+from perfproof.traces.idle import host_idle
+from perfproof.traces.intervals import Intervals, Ints, shared_length_by, union_length_by
 from perfproof.traces.model import KERNEL
 from perfproof.traces.short import THRESHOLD_NS
 
 LAUNCH_COLUMNS = ("metric", "value")
-CALL_COLUMNS = ("call", "count", "total_us", "fraction_of_window")
+CALL_COLUMNS = (
+    "call",
+    "count",
+    "total_us",
+    "fraction_of_window",
+    "gpu_idle_us",
+    "gpu_idle_fraction_of_window",
+)
 # cudaLaunchKernel, cuLaunchKernelEx, hipExtModuleLaunchKernel, cudaGraphLaunch, hipLaunchByPtr...
 _LAUNCH = re.compile(r"^(?:cu|cuda|hip)\w*(?:Launch|LaunchKernel\w*|LaunchCooperative\w*|ByPtr)$")
 _GRAPH = re.compile(r"^(?:cu|cuda|hip)GraphLaunch")
@@ -68,17 +76,31 @@ def _percentile(nanoseconds: Ints, percent: float) -> float | None:
 
 
 def runtime_calls(context: Context) -> Rows:
-    """Runtime and driver calls in the window by name; covered time, also where threads overlap."""
-    calls, window = context.trace.calls, context.window
-    inside = np.flatnonzero((calls.end > window.start) & (calls.start < window.end))
-    keyed = Groups(calls.name[inside])
-    start = np.maximum(calls.start[inside], window.start)
-    end = np.minimum(calls.end[inside], window.end)
-    covered = union_length_by(keyed.of_row, start, end, len(keyed)).tolist()
+    """Runtime and driver calls in the window by name; covered time, also where threads overlap.
+
+    GPU-idle = no GPU event of the window runs and the training thread is not in the loader.
+    """
+    name, spans = call_spans(context)
+    keyed = Groups(name)
+    covered = union_length_by(keyed.of_row, *spans, len(keyed))
+    idle = shared_length_by(keyed.of_row, *spans, len(keyed), host_idle(context))
+    share = context.window.share
     rows = [
-        (context.name(name), count, us(time), window.share(time))
-        for name, count, time in zip(
-            keyed.keys[0].tolist(), keyed.count.tolist(), covered, strict=True
+        (context.name(name), count, us(time), share(time), us(alone), share(alone))
+        for name, count, time, alone in zip(
+            keyed.keys[0].tolist(),
+            keyed.count.tolist(),
+            covered.tolist(),
+            idle.tolist(),
+            strict=True,
         )
     ]
     return Rows(CALL_COLUMNS, largest_first(rows, 2, 0))
+
+
+def call_spans(context: Context) -> tuple[Ints, Intervals]:
+    """Name and time of each call in the window, cut to it."""
+    calls, window = context.trace.calls, context.window
+    inside = np.flatnonzero((calls.end > window.start) & (calls.start < window.end))
+    start = np.maximum(calls.start[inside], window.start)
+    return calls.name[inside], Intervals(start, np.minimum(calls.end[inside], window.end))

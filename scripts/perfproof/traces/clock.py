@@ -6,7 +6,7 @@ A float64 holds 1.7e15 µs only to 0.25 µs, so the digits are read as they stan
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
+from decimal import ROUND_HALF_EVEN, Decimal
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,10 @@ from msgspec import Raw
 from perfproof.traces.intervals import Ints, Mask
 
 _COMMA, _DOT, _ZERO, _NINE = 44, 46, 48, 57
-_LIMIT = 2**62  # nanoseconds; a start and a duration below it add up without overflow
+# Nanoseconds; starts below one and durations below the other add up, and differ, within int64.
+LONGEST = 2**48  # three days
+_LIMIT = 2**62 - LONGEST
+_MOST_DIGITS = 19
 _FAST_DIGITS = 16  # integer digits of microseconds below the limit, or just above it
 
 Bytes = npt.NDArray[np.uint8]
@@ -88,7 +91,9 @@ def _decimal(token: bytes) -> int | None:
     """One token, quoted or not, signed or with an exponent; None where it is not a number."""
     try:
         number = Decimal(token.strip(b'" ').decode("ascii")) * 1000
+        if number.adjusted() > _MOST_DIGITS:  # spares `int` millions of digits
+            return None
         whole = int(number.to_integral_value(ROUND_HALF_EVEN))
-    except (InvalidOperation, UnicodeDecodeError, OverflowError, ValueError):
+    except (ArithmeticError, ValueError):
         return None
     return whole if abs(whole) < _LIMIT else None

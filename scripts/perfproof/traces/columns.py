@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from perfproof.traces.args import Args, decode_args, external_id, to_collective, to_ints
-from perfproof.traces.clock import to_ns
+from perfproof.traces.clock import LONGEST, to_ns
 from perfproof.traces.decode import Decoded, Event, decode_file
 from perfproof.traces.intervals import Ints, Mask
 from perfproof.traces.meta import read_meta
@@ -127,6 +127,7 @@ class _Table:
 def _table(events: list[Event], names: _Names, threads: _Names, faults: Faults) -> _Table:
     start, timed = to_ns([event.ts for event in events])
     duration, known = to_ns([event.dur for event in events])
+    known &= duration < LONGEST
     _count_faults(start, timed, duration, known, faults)
     duration = np.where(known & (duration > 0), duration, 0)
     kept = np.flatnonzero(timed)

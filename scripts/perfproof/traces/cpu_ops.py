@@ -7,18 +7,28 @@ import numpy as np
 from perfproof.traces.context import Context
 from perfproof.traces.csvfile import Rows, largest_first, us
 from perfproof.traces.grouping import Groups
-from perfproof.traces.intervals import Ints, union_length_by
+from perfproof.traces.idle import host_idle
+from perfproof.traces.intervals import Intervals, Ints, shared_length_by, union_length_by
 from perfproof.traces.optree import Segments
 
-COLUMNS = ("op", "count", "total_us", "self_us", "self_fraction_of_window")
+COLUMNS = (
+    "op",
+    "count",
+    "total_us",
+    "self_us",
+    "self_fraction_of_window",
+    "gpu_idle_us",
+    "gpu_idle_fraction_of_window",
+)
 _AUTOGRAD = "autograd::engine::evaluate_function"
 
 
 def cpu_ops(context: Context) -> Rows:
     """Operations of the step thread and the autograd threads, cut to the window.
 
-    total_us and self_us are sums; the fraction counts time once where threads overlap. Without
-    steps all threads count.
+    total_us and self_us are sums; all else counts time once where threads overlap. Without steps
+    all threads count. GPU-idle is the part of the own time in which no GPU event of the window runs
+    and the training thread is not in the loader; all of it without GPU events.
     """
     ops, window = context.trace.ops, context.window
     threads = _threads(context)
@@ -31,14 +41,22 @@ def cpu_ops(context: Context) -> Rows:
     self_sum = np.zeros(len(keyed), np.int64)
     np.add.at(self_sum, group, own.end - own.start)
     covered = union_length_by(group, own.start, own.end, len(keyed))
-    columns = (keyed.count, keyed.sum(length), self_sum, covered)
+    idle = shared_length_by(group, own.start, own.end, len(keyed), host_idle(context))
+    columns = (keyed.count, keyed.sum(length), self_sum, covered, idle)
+    share = window.share
     rows = [
-        (context.name(name), count, us(total), us(alone), window.share(once))
-        for name, count, total, alone, once in zip(
+        (context.name(name), count, us(total), us(alone), share(once), us(free), share(free))
+        for name, count, total, alone, once, free in zip(
             keyed.keys[0].tolist(), *(column.tolist() for column in columns), strict=True
         )
     ]
     return Rows(COLUMNS, largest_first(rows, 3, 0))
+
+
+def own_spans(context: Context) -> tuple[Ints, Intervals]:
+    """Name and time of each stretch of own time in the window."""
+    own = _own_segments(context, _threads(context))
+    return context.op_name(own.op), Intervals(own.start, own.end)
 
 
 def _threads(context: Context) -> list[int]:

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from perfproof.schema.traces import Finding
 from perfproof.traces.context import Context
 from perfproof.traces.csvfile import Row, Rows, us
+from perfproof.traces.intervals import Intervals, clip, difference_length, join, union
 from perfproof.traces.window import Window
 
 SKEW_COLUMNS = (
@@ -28,19 +30,36 @@ SKEW_COLUMNS = (
     "min_dur_us",
     "wait_us",
 )
-WAIT_COLUMNS = ("rank", "collectives", "wait_us", "fraction_of_window", "least_waiting_rank")
+WAIT_COLUMNS = (
+    "rank",
+    "collectives",
+    "wait_us",
+    "fraction_of_window",
+    "alone_us",
+    "alone_fraction_of_window",
+    "least_waiting_rank",
+)
 
 _Group = tuple[str, str]  # process group name, its ranks
 
 
+class Collective(NamedTuple):
+    """One collective of one rank, in ns of its clock."""
+
+    name: str
+    start: int
+    end: int
+
+
 @dataclass(frozen=True)
 class RankCollectives:
-    """One rank's collectives of the window: by process group (name, ns) in order of start."""
+    """One rank's collectives of the window, by process group, in order of start."""
 
     rank: int
     window: Window
     steps: list[int]
-    groups: dict[_Group, list[tuple[str, int]]]
+    groups: dict[_Group, list[Collective]]
+    other_work: Intervals  # where GPU events of the window run that are no collectives
 
 
 @dataclass
@@ -54,14 +73,18 @@ class Skew:
 def rank_collectives(context: Context) -> RankCollectives:
     """What cross-rank tables need of one rank."""
     gpu = context.gpu
-    groups: defaultdict[_Group, list[tuple[str, int]]] = defaultdict(list)
+    groups: defaultdict[_Group, list[Collective]] = defaultdict(list)
     for index in np.flatnonzero(context.window.inside & context.comm).tolist():
         known = gpu.collective.get(index)
         name = known.name if known else context.name(int(gpu.name[index])).split("(")[0]
         group = (known and known.process_group) or "all"
         ranks = (known and known.ranks) or ""
-        groups[group, ranks].append((name, int(gpu.duration[index])))
-    return RankCollectives(context.rank, context.window, context.steps.number, dict(groups))
+        one = Collective(name, int(gpu.start[index]), int(gpu.end[index]))
+        groups[group, ranks].append(one)
+    busy = context.window_busy
+    others = join(busy.compute, busy.memcpy)
+    numbers = context.steps.number
+    return RankCollectives(context.rank, context.window, numbers, dict(groups), others)
 
 
 def skew(ranks: Sequence[RankCollectives]) -> Skew:
@@ -71,20 +94,21 @@ def skew(ranks: Sequence[RankCollectives]) -> Skew:
     if len(taking) < 2:
         return found
     rows: list[Row] = []
+    waits: dict[int, _Waits] = defaultdict(_Waits)
     for group in sorted({group for rank in taking for group in rank.groups}):
         members = [rank for rank in taking if group in rank.groups]
         if len(members) > 1 and _comparable(group, members, found):
-            rows += _rows(group, members)
+            rows += _rows(group, members, waits)
     found.tables = {
         "collective_skew": Rows(SKEW_COLUMNS, rows),
-        "collective_wait": Rows(WAIT_COLUMNS, _waits(taking, rows)),
+        "collective_wait": Rows(WAIT_COLUMNS, _wait_rows(taking, waits)),
     }
     return found
 
 
 def _comparable(group: _Group, members: list[RankCollectives], found: Skew) -> bool:
     """Whether the n-th collective is the same one on every rank, as far as can be told."""
-    names = [[name for name, _ in rank.groups[group]] for rank in members]
+    names = [[one.name for one in rank.groups[group]] for rank in members]
     counts = [len(each) for each in names]
     if len(set(counts)) > 1:
         code, what = "collective_count_mismatch", "different numbers of collectives"
@@ -102,35 +126,63 @@ def _comparable(group: _Group, members: list[RankCollectives], found: Skew) -> b
     return False
 
 
-def _rows(group: _Group, members: list[RankCollectives]) -> list[Row]:
+@dataclass
+class _Waits:
+    """Compared collectives of one rank, each cut in two where the last rank came."""
+
+    groups: set[_Group] = field(default_factory=set)
+    waiting: list[tuple[int, int]] = field(default_factory=list)
+    moving: list[tuple[int, int]] = field(default_factory=list)
+
+    @property
+    def total(self) -> int:
+        """Sum of the waits, in ns."""
+        return sum(end - start for start, end in self.waiting)
+
+
+def _rows(group: _Group, members: list[RankCollectives], waits: dict[int, _Waits]) -> list[Row]:
+    """Rows of the skew table; adds what each rank waits to `waits`."""
     rows: list[Row] = []
+    for rank in members:
+        waits[rank.rank].groups.add(group)
     for index, calls in enumerate(zip(*(rank.groups[group] for rank in members), strict=True)):
-        least = min(duration for _, duration in calls)
-        for rank, (name, duration) in zip(members, calls, strict=True):
-            times = (us(duration), us(least), us(duration - least))
-            rows.append((*group, index, name, rank.rank, *times))
+        least = min(one.end - one.start for one in calls)
+        for rank, one in zip(members, calls, strict=True):
+            last_came = one.end - least
+            waits[rank.rank].waiting.append((one.start, last_came))
+            waits[rank.rank].moving.append((last_came, one.end))
+            times = (us(one.end - one.start), us(least), us(last_came - one.start))
+            rows.append((*group, index, one.name, rank.rank, *times))
     return rows
 
 
-def _waits(ranks: list[RankCollectives], rows: list[Row]) -> list[Row]:
+def _wait_rows(ranks: list[RankCollectives], waits: dict[int, _Waits]) -> list[Row]:
     """Sums by rank. Who waits least holds the others up."""
-    counts: defaultdict[int, int] = defaultdict(int)
-    waits: defaultdict[int, int] = defaultdict(int)
-    for row in rows:
-        rank = int(row[4] or 0)
-        counts[rank] += 1
-        waits[rank] += round(float(row[7] or 0) * 1000)
-    compared = [rank for rank in ranks if counts[rank.rank]]
+    compared = [rank for rank in ranks if rank.rank in waits]
     if not compared:
         return []
-    least = min(compared, key=lambda rank: (waits[rank.rank], rank.rank)).rank
-    return [
-        (
-            rank.rank,
-            counts[rank.rank],
-            us(waits[rank.rank]),
-            rank.window.share(waits[rank.rank]),
-            least,
-        )
-        for rank in compared
+    least = min(compared, key=lambda rank: (waits[rank.rank].total, rank.rank)).rank
+    rows: list[Row] = []
+    for rank in compared:
+        mine, share = waits[rank.rank], rank.window.share
+        alone = _alone(rank, mine)
+        times = (us(mine.total), share(mine.total), us(alone), share(alone))
+        rows.append((rank.rank, len(mine.waiting), *times, least))
+    return rows
+
+
+def _alone(rank: RankCollectives, waits: _Waits) -> int:
+    """Time in ns in which the rank's GPU does nothing but wait in compared collectives."""
+    rest = [
+        (one.start, one.end)
+        for group, collectives in rank.groups.items()
+        if group not in waits.groups
+        for one in collectives
     ]
+    others = join(rank.other_work, _flat(waits.moving + rest))
+    waiting = clip(_flat(waits.waiting), rank.window.start, rank.window.end)
+    return difference_length(waiting, others)
+
+
+def _flat(pairs: list[tuple[int, int]]) -> Intervals:
+    return union(*np.array(pairs, np.int64).reshape(-1, 2).T)

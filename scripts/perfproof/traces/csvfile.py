@@ -1,9 +1,12 @@
-"""Tables as CSV: UTF-8, `\\n`, floats in full precision, an empty cell for what is not known."""
+"""Tables as CSV: UTF-8, `\\n`, floats in full precision, an empty cell for what is not known.
+
+Names stand as they are in the trace, quoted where they hold a comma, a quote or a line break. Only
+texts of more than `LONGEST_TEXT` characters are cut: readers have limits.
+"""
 
 from __future__ import annotations
 
 import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +16,9 @@ from perfproof.schema.traces import Table
 
 Cell = str | int | float | None
 Row = Sequence[Cell]
+
+LONGEST_TEXT = 8192  # kernels' names are under 6000; Python's csv reader stops at 131072
+_KEPT_TEXT = 4096
 
 
 @dataclass(frozen=True)
@@ -24,11 +30,27 @@ class Rows:
 
     def text(self) -> str:
         """The CSV text."""
-        stream = io.StringIO()
-        writer = csv.writer(stream, lineterminator="\n")
+        lines = _Lines()
+        # With this terminator the writer quotes both `\r` and `\n`.
+        writer = csv.writer(lines, lineterminator="\r\n")
         writer.writerow(self.columns)
-        writer.writerows(self.rows)
-        return stream.getvalue()
+        writer.writerows([_cut(cell) for cell in row] for row in self.rows)
+        return "".join(lines)
+
+
+class _Lines(list[str]):
+    """Collects lines, ended by `\\n` only."""
+
+    def write(self, line: str) -> None:
+        self.append(line[:-2] + "\n")
+
+
+def _cut(cell: Cell) -> Cell:
+    """A long text cut, with its length and digest so that different texts stay different."""
+    if not isinstance(cell, str) or len(cell) <= LONGEST_TEXT:
+        return cell
+    digest = digest_bytes(cell.encode("utf-8", "backslashreplace"))[:16]
+    return f"{cell[:_KEPT_TEXT]}… [cut; {len(cell)} characters, blake3 {digest}]"
 
 
 def largest_first(rows: Sequence[Row], value: int, *names: int) -> list[Row]:

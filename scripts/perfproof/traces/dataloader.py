@@ -6,7 +6,7 @@ import numpy as np
 
 from perfproof.traces.context import Context
 from perfproof.traces.csvfile import Rows, us
-from perfproof.traces.intervals import Ints, clip, difference_length, union
+from perfproof.traces.intervals import Intervals, Ints, clip, difference_length, union
 
 COLUMNS = (
     "thread",
@@ -27,6 +27,12 @@ def dataloader_marks(context: Context) -> Ints:
     if context.steps.thread is not None:
         chosen &= marks.thread == context.steps.thread
     return np.flatnonzero(chosen)
+
+
+def loader_time(context: Context) -> Intervals:
+    """When a thread that counts is in the loader, cut to the window."""
+    marks, window, at = context.trace.marks, context.window, dataloader_marks(context)
+    return clip(union(marks.start[at], marks.end[at]), window.start, window.end)
 
 
 def dataloader(context: Context) -> Rows:

@@ -20,6 +20,7 @@ from perfproof.traces.repair import Repairs, Salvage, salvage
 
 EXPECTED = "a kineto trace (JSON with a `traceEvents` list, plain or gzip)"
 _NOTHING = Raw(b"")
+_UNREADABLE = (msgspec.MsgspecError, RecursionError)  # the second for nesting beyond all use
 _GZIP = b"\x1f\x8b"
 
 
@@ -71,7 +72,7 @@ def decode_file(path: Path) -> Decoded:
         raise InputError(path, "empty file", EXPECTED)
     try:
         return Decoded(_strict(data), repairs)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (*_UNREADABLE, UnicodeDecodeError):
         return _tolerant(data, path, repairs)
 
 
@@ -137,13 +138,13 @@ def _events_of(found: Salvage, repairs: Repairs) -> list[Event]:
     """Decode salvaged events: all at once, or one by one when a type is wrong in some."""
     try:
         return _EVENTS.decode(b"[" + b",".join(found.events) + b"]")
-    except msgspec.MsgspecError:
+    except _UNREADABLE:
         return [event for text in found.events if (event := _one(text, repairs)) is not None]
 
 
 def _one(text: bytes, repairs: Repairs) -> Event | None:
     try:
         return _EVENT.decode(text)
-    except msgspec.MsgspecError:
-        repairs.dropped_events += 1
+    except _UNREADABLE:
+        repairs.drop(text.decode(errors="replace"))
         return None

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 
 from perfproof.core.errors import InputError
+from perfproof.core.files import digest_file
 from perfproof.schema.run import Artifact
+from perfproof.traces.decode import EXPECTED
 from perfproof.traces.model import Trace
 
 # `rank0`, `rank-1`, `rank_3of8`; not the `rank` inside another word.
@@ -52,6 +54,20 @@ def is_named(trace: Trace, artifact: Artifact) -> bool:
     """Whether anything says which rank a trace is of."""
     sources = (trace.meta.rank, artifact.rank, file_rank(artifact.path))
     return any(rank is not None for rank in sources)
+
+
+def check_unchanged(artifact: Artifact, root: Path) -> None:
+    """Refuse a file whose digest is not the inventory's: other steps read other bytes."""
+    try:
+        digest = digest_file(root / artifact.path)
+    except OSError as fault:
+        raise InputError(artifact.path, fault.strerror or "unreadable", EXPECTED) from None
+    if digest != artifact.blake3:
+        raise InputError(
+            artifact.path,
+            "changed since the inventory was taken",
+            f"BLAKE3 {artifact.blake3[:16]}, not {digest[:16]}",
+        )
 
 
 def check_single(trace: Trace) -> None:

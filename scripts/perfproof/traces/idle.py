@@ -1,4 +1,7 @@
-"""`idle`: the gaps of the window, by what the launch of the next GPU event was doing meanwhile."""
+"""`idle`: the gaps of the window, by what the launch of the next GPU event was doing meanwhile.
+
+Of idle time, what passes in the data loader is the loader's: `outside_loader` is the rest.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,17 @@ import numpy as np
 
 from perfproof.traces.context import Context
 from perfproof.traces.csvfile import Rows, us
-from perfproof.traces.intervals import Ints, Mask, gaps
+from perfproof.traces.dataloader import loader_time
+from perfproof.traces.intervals import Intervals, Ints, Mask, gaps, intersection, join, overlap
 
-COLUMNS = ("cause", "count", "total_us", "fraction_of_window")
+COLUMNS = (
+    "cause",
+    "count",
+    "total_us",
+    "fraction_of_window",
+    "outside_loader_us",
+    "outside_loader_fraction_of_window",
+)
 CAUSES = ("host_late", "in_flight", "queued_before", "unlinked", "tail")
 
 
@@ -17,13 +28,39 @@ def idle(context: Context) -> Rows:
     chosen, window = context.window_events, context.window
     if not chosen.index.size:
         return Rows(COLUMNS, [])
-    free = gaps(context.window_busy.every, window.start, window.end)
-    cause = _causes(context, free.start, free.end)
+    free, cause = _gaps(context)
+    outside = overlap(host_idle(context), free.start, free.end)
     rows = []
     for index, name in enumerate(CAUSES):
-        length = int((free.end - free.start)[cause == index].sum())
-        rows.append((name, int((cause == index).sum()), us(length), window.share(length)))
+        mine = cause == index
+        length, rest = int((free.end - free.start)[mine].sum()), int(outside[mine].sum())
+        shares = (us(length), window.share(length), us(rest), window.share(rest))
+        rows.append((name, int(mine.sum()), *shares))
     return Rows(COLUMNS, rows)
+
+
+def host_idle(context: Context) -> Intervals:
+    """Where the GPU idles and the training thread is not in the loader.
+
+    Without GPU events the whole window: no GPU sets a floor to what the host may gain.
+    """
+    window = context.window
+    if not len(context.gpu):
+        return Intervals(*(np.array([edge], np.int64) for edge in (window.start, window.end)))
+    taken = join(context.window_busy.every, loader_time(context))
+    return gaps(taken, window.start, window.end)
+
+
+def host_late(context: Context) -> Intervals:
+    """The gaps of cause `host_late`, without what passes in the loader."""
+    free, cause = _gaps(context)
+    late = cause == CAUSES.index("host_late")
+    return intersection(Intervals(free.start[late], free.end[late]), host_idle(context))
+
+
+def _gaps(context: Context) -> tuple[Intervals, Ints]:
+    free = gaps(context.window_busy.every, context.window.start, context.window.end)
+    return free, _causes(context, free.start, free.end)
 
 
 def _causes(context: Context, start: Ints, end: Ints) -> Ints:

@@ -86,20 +86,70 @@ def difference_length(a: Intervals, b: Intervals) -> int:
     return a.length() - intersection_length(a, b)
 
 
-def union_length_by(group: Ints, start: Ints, end: Ints, groups: int) -> Ints:
-    """Covered time of each group 0..groups-1, in one pass over all of them."""
-    lengths = np.zeros(groups, np.int64)
+def intersection(a: Intervals, b: Intervals) -> Intervals:
+    """The flat intervals that both of two flat sets cover."""
+    if not a.start.size or not b.start.size:
+        return EMPTY
+    low, high = min(int(a.start[0]), int(b.start[0])), max(int(a.end[-1]), int(b.end[-1]))
+    free = [gaps(flat, low, high) for flat in (a, b)]
+    return gaps(join(*free), low, high)
+
+
+def join(*sets: Intervals) -> Intervals:
+    """The flat intervals that cover what any of the sets covers."""
+    starts, ends = zip(*sets, strict=True)
+    return union(np.concatenate(starts), np.concatenate(ends))
+
+
+def union_by(group: Ints, start: Ints, end: Ints) -> tuple[Ints, Intervals]:
+    """Flat intervals of each group 0, 1, …, in one pass, and the group that each is of."""
     if not start.size:
-        return lengths
+        return EMPTY.start, EMPTY
     # Groups laid out side by side on one time axis: no interval reaches into the next group.
     low = int(start.min())
     stride = int(max(end.max(), start.max())) - low + 1
-    if stride * groups >= 2**62:
-        for one in np.unique(group):
-            chosen = group == one
-            lengths[one] = union(start[chosen], end[chosen]).length()
-        return lengths
+    if stride * (int(group.max()) + 1) >= 2**62:
+        return _union_one_by_one(group, start, end)
     shift = group * stride - low
     flat = union(start + shift, end + shift)
-    np.add.at(lengths, flat.start // stride, flat.end - flat.start)
-    return lengths
+    owner = flat.start // stride
+    back = owner * stride - low
+    return owner, Intervals(flat.start - back, flat.end - back)
+
+
+def _union_one_by_one(group: Ints, start: Ints, end: Ints) -> tuple[Ints, Intervals]:
+    each = {one: union(start[group == one], end[group == one]) for one in np.unique(group).tolist()}
+    owner = np.repeat(list(each), [flat.start.size for flat in each.values()])
+    starts, ends = zip(*each.values(), strict=True)
+    return owner.astype(np.int64), Intervals(np.concatenate(starts), np.concatenate(ends))
+
+
+def union_length_by(group: Ints, start: Ints, end: Ints, groups: int) -> Ints:
+    """Covered time of each group 0..groups-1, in one pass over all of them."""
+    owner, flat = union_by(group, start, end)
+    return _sum_by(owner, flat.end - flat.start, groups)
+
+
+def shared_length_by(group: Ints, start: Ints, end: Ints, groups: int, other: Intervals) -> Ints:
+    """Time of each group 0..groups-1 that flat `other` covers too."""
+    owner, flat = union_by(group, start, end)
+    return _sum_by(owner, overlap(other, flat.start, flat.end), groups)
+
+
+def alone_length_by(group: Ints, start: Ints, end: Ints, groups: int) -> Ints:
+    """Time of each group 0..groups-1 in which no interval of another group is open."""
+    owner, flat = union_by(group, start, end)
+    time = np.concatenate((flat.start, flat.end))
+    order = np.argsort(time, kind="stable")
+    change = np.repeat([1, -1], flat.start.size)
+    # Where one group is open, the sum of the numbers of the open groups is its number.
+    opened = np.cumsum(change[order])[:-1]
+    number = np.cumsum((change * np.tile(owner, 2))[order])[:-1]
+    single = opened == 1
+    return _sum_by(number[single], np.diff(time[order])[single], groups)
+
+
+def _sum_by(group: Ints, values: Ints, groups: int) -> Ints:
+    sums = np.zeros(groups, np.int64)
+    np.add.at(sums, group, values)
+    return sums

@@ -10,7 +10,7 @@ from perfproof.traces.categories import category
 from perfproof.traces.context import Context
 from perfproof.traces.csvfile import Rows, largest_first, us
 from perfproof.traces.grouping import Groups
-from perfproof.traces.intervals import Ints, union_length_by
+from perfproof.traces.intervals import Ints, alone_length_by, union_length_by
 from perfproof.traces.model import KERNEL
 from perfproof.traces.timeline import span
 
@@ -36,10 +36,22 @@ GROUP_COLUMNS = (
     "sum_us",
     "union_us",
     "fraction_of_window",
+    "alone_us",
+    "alone_fraction_of_window",
     "name_regex",
     "not_regex",
 )
-TOP_COLUMNS = ("kernel", "count", "sum_us", "union_us", "fraction_of_window", "mean_us", "group")
+TOP_COLUMNS = (
+    "kernel",
+    "count",
+    "sum_us",
+    "union_us",
+    "fraction_of_window",
+    "alone_us",
+    "alone_fraction_of_window",
+    "mean_us",
+    "group",
+)
 
 
 def kernel_summary(context: Context) -> Rows:
@@ -96,14 +108,17 @@ def _parent(context: Context, kind: int, name: int, group: int) -> tuple[str | N
 
 
 def kernel_groups(context: Context) -> Rows:
-    """GPU events of the window by kernel group, with the patterns that select them."""
-    chosen = context.window_events
-    count = np.bincount(context.group[chosen.index], minlength=len(groups.NAMES))
-    time = np.zeros(len(groups.NAMES), np.int64)
-    np.add.at(time, context.group[chosen.index], context.gpu.duration[chosen.index])
-    covered = union_length_by(
-        context.group[chosen.index], chosen.start, chosen.end, len(groups.NAMES)
-    )
+    """GPU events of the window by kernel group, with the patterns that select them.
+
+    Alone = while no GPU event of another group runs.
+    """
+    chosen, size = context.window_events, len(groups.NAMES)
+    group = context.group[chosen.index]
+    count = np.bincount(group, minlength=size)
+    time = np.zeros(size, np.int64)
+    np.add.at(time, group, context.gpu.duration[chosen.index])
+    covered = union_length_by(group, chosen.start, chosen.end, size)
+    alone = alone_length_by(group, chosen.start, chosen.end, size)
     rows = [
         (
             name,
@@ -111,6 +126,8 @@ def kernel_groups(context: Context) -> Rows:
             us(int(time[index])),
             us(int(covered[index])),
             context.window.share(int(covered[index])),
+            us(int(alone[index])),
+            context.window.share(int(alone[index])),
             groups.GROUPS[name],
             groups.not_regex(name),
         )
@@ -120,14 +137,20 @@ def kernel_groups(context: Context) -> Rows:
 
 
 def top_kernels(context: Context) -> Rows:
-    """The kernels of the window that cover most time, at most 50."""
+    """The kernels of the window that cover most time, at most 50.
+
+    Alone = while no other GPU event runs, be it a kernel of another name, a copy or a fill.
+    """
     chosen = context.window_events
     kernel = context.gpu.kind[chosen.index] == KERNEL
-    index, start, end = chosen.index[kernel], chosen.start[kernel], chosen.end[kernel]
-    keyed = Groups(context.gpu.name[index], context.group[index])
-    covered = union_length_by(keyed.of_row, start, end, len(keyed))
-    time, count = keyed.sum(context.gpu.duration[index]), keyed.count
-    order = _largest(covered, [context.name(name) for name in keyed.keys[0].tolist()])
+    keyed = Groups(
+        context.gpu.name[chosen.index], context.group[chosen.index], kernel.astype(np.int64)
+    )
+    covered = union_length_by(keyed.of_row, chosen.start, chosen.end, len(keyed))
+    alone = alone_length_by(keyed.of_row, chosen.start, chosen.end, len(keyed))
+    time, count = keyed.sum(context.gpu.duration[chosen.index]), keyed.count
+    names = [context.name(name) for name in keyed.keys[0].tolist()]
+    order = [at for at in _largest(covered, names) if keyed.keys[2][at]]
     rows = [
         (
             context.name(int(keyed.keys[0][at])),
@@ -135,6 +158,8 @@ def top_kernels(context: Context) -> Rows:
             us(int(time[at])),
             us(int(covered[at])),
             context.window.share(int(covered[at])),
+            us(int(alone[at])),
+            context.window.share(int(alone[at])),
             us(int(time[at])) / int(count[at]),
             groups.NAMES[int(keyed.keys[1][at])],
         )

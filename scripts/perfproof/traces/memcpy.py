@@ -8,7 +8,7 @@ import numpy as np
 
 from perfproof.traces.context import Context
 from perfproof.traces.csvfile import Rows, us
-from perfproof.traces.intervals import clip, difference_length, union
+from perfproof.traces.intervals import clip, difference_length, join, union
 
 COLUMNS = (
     "direction",
@@ -19,6 +19,8 @@ COLUMNS = (
     "bytes",
     "fraction_of_window",
     "exposed_fraction_of_window",
+    "alone_us",
+    "alone_fraction_of_window",
 )
 DIRECTIONS = {
     "HtoD": re.compile("HtoD|HOST_TO_DEVICE|HostToDevice", re.IGNORECASE),
@@ -35,7 +37,10 @@ def direction(name: str) -> str:
 
 
 def memcpy(context: Context) -> Rows:
-    """One row a direction that occurs; exposed = while nothing computes or communicates."""
+    """One row a direction that occurs.
+
+    Exposed = while nothing computes or communicates; alone = nor copies in another direction.
+    """
     gpu, window, busy = context.gpu, context.window, context.window_busy
     copies = np.flatnonzero(window.inside & context.memcpy)
     kinds = np.array([direction(context.name(name)) for name in gpu.name[copies].tolist()])
@@ -50,6 +55,9 @@ def memcpy(context: Context) -> Rows:
             continue
         flat = clip(union(gpu.start[chosen], gpu.end[chosen]), window.start, window.end)
         exposed = difference_length(flat, covering)
+        others = copies[kinds != kind]
+        elsewhere = union(gpu.start[others], gpu.end[others])
+        alone = difference_length(flat, join(covering, elsewhere))
         sizes = gpu.bytes[chosen]
         rows.append(
             (
@@ -61,6 +69,8 @@ def memcpy(context: Context) -> Rows:
                 int(sizes[sizes >= 0].sum()) if (sizes >= 0).any() else None,
                 window.share(flat.length()),
                 window.share(exposed),
+                us(alone),
+                window.share(alone),
             )
         )
     return Rows(COLUMNS, rows)

@@ -87,6 +87,7 @@ class Meta:
     device_names: tuple[str, ...]
     base_time_ns: int | None
     visible_devices: int = 0
+    impossible: tuple[str, ...] = ()  # what it says and cannot be, one sentence each
 
 
 @dataclass
@@ -95,8 +96,8 @@ class Faults:
 
     zero_duration: int = 0
     negative_duration: int = 0
-    no_duration: int = 0  # missing, NaN or infinite
-    no_timestamp: int = 0  # missing, NaN or infinite: the event is left out
+    no_duration: int = 0  # missing, NaN, infinite or absurdly long
+    no_timestamp: int = 0  # missing, NaN, infinite or absurdly far: the event is left out
     zero_timestamp: int = 0
 
 

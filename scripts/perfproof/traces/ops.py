@@ -6,6 +6,7 @@ operation is open; the GPU event itself where no launch is recorded. Communicati
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -161,7 +162,7 @@ def _with_percent(rows: Sequence[Row], column: int) -> list[Row]:
     """Largest first, with the share of `column` and its running sum in percent."""
     ordered = largest_first(rows, column, 0)
     values = [float(row[column] or 0) for row in ordered]
-    total = sum(values) or 1.0
+    total = math.fsum(values) or 1.0  # `sum` of floats depends on the version of Python
     percent = [100 * value / total for value in values]
     return [
         (*row, *shares) for row, *shares in zip(ordered, percent, accumulate(percent), strict=True)

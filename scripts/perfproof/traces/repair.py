@@ -25,6 +25,8 @@ _NON_FINITE = re.compile(
 )
 _TRAILING_COMMA = re.compile(rf"({_STRING})|,\s*(?=[}}\]])")
 _BAD_ESCAPE = re.compile(r'(\\\\)|\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})')
+_NAME = re.compile(r'"name"\s*:\s*"([^"]{1,80})')
+_NAMED = 5  # events that messages name
 _CONTROL = re.compile(r"[\x00-\x1f]")
 
 
@@ -39,6 +41,13 @@ class Repairs:
     non_finite: int = 0
     syntax: int = 0
     metadata: bool = False
+    dropped: list[str] = field(default_factory=list)  # names of the first dropped events
+    mended: list[str] = field(default_factory=list)  # names of the first mended events
+
+    def drop(self, text: str) -> None:
+        """Count an event that is lost, and note its name."""
+        self.dropped_events += 1
+        _note(self.dropped, text)
 
     def lost(self) -> bool:
         """Whether events are missing, so that totals are too low."""
@@ -46,13 +55,14 @@ class Repairs:
 
     def describe(self) -> str:
         """The repairs in words, empty when there were none."""
+        dropped, mended = _listed(self.dropped), _listed(self.mended)
         words = {
             "file cut short, whole events before the cut kept": self.truncated,
             "gzip stream cut or corrupt": self.truncated_gzip,
-            f"{self.dropped_events} damaged events dropped": self.dropped_events,
+            f"{self.dropped_events} damaged events dropped{dropped}": self.dropped_events,
             f"{self.bad_utf8} bytes that are not UTF-8 replaced": self.bad_utf8,
             f"{self.non_finite} NaN or infinite numbers set to null": self.non_finite,
-            f"{self.syntax} events with bad escapes or commas mended": self.syntax,
+            f"{self.syntax} events with bad escapes or commas mended{mended}": self.syntax,
             "members outside traceEvents damaged": self.metadata,
         }
         return "; ".join(text for text, happened in words.items() if happened)
@@ -61,6 +71,16 @@ class Repairs:
         """Number of single repairs."""
         whole = int(self.truncated) + int(self.truncated_gzip) + int(self.metadata)
         return whole + self.dropped_events + self.bad_utf8 + self.non_finite + self.syntax
+
+
+def _note(names: list[str], text: str) -> None:
+    if len(names) < _NAMED:
+        found = _NAME.search(text)
+        names.append(_CONTROL.sub(" ", found[1]) if found else "no name")
+
+
+def _listed(names: list[str]) -> str:
+    return f" ({', '.join(names)}{', …' if len(names) == _NAMED else ''})" if names else ""
 
 
 @dataclass
@@ -122,10 +142,10 @@ class _Scanner:
         before = self.constants
         try:
             value, end = self.decoder.raw_decode(self.text, at)
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):  # not JSON, thousands of digits, endless nesting
             return self._mend(at, events)
         if not isinstance(value, dict):
-            self.repairs.dropped_events += 1
+            self.repairs.drop(self.text[at:end])
         elif self.constants > before:
             self.repairs.non_finite += self.constants - before
             events.append(_null_non_finite(self.text[at:end])[0].encode())
@@ -140,7 +160,7 @@ class _Scanner:
             return self._mend_last(at, events)
         end = boundary.start() + 1
         if not self._append_mended(self.text[at:end], events):
-            self.repairs.dropped_events += 1
+            self.repairs.drop(self.text[at:end])
         return end
 
     def _mend_last(self, at: int, events: list[bytes]) -> int:
@@ -151,17 +171,19 @@ class _Scanner:
             return len(self.text)
         end = close.start() + 1
         if not self._append_mended(self.text[at:end], events):
-            self.repairs.dropped_events += 1
+            self.repairs.drop(self.text[at:end])
         return end
 
     def _append_mended(self, text: str, events: list[bytes]) -> bool:
         mended, non_finite = mend(text)
         try:
             msgspec.json.decode(mended.encode("utf-8", errors="replace"), type=dict)
-        except msgspec.MsgspecError:
+        except (msgspec.MsgspecError, RecursionError):
             return False
         self.repairs.non_finite += non_finite
-        self.repairs.syntax += not non_finite
+        if not non_finite:
+            self.repairs.syntax += 1
+            _note(self.repairs.mended, mended)
         events.append(mended.encode("utf-8", errors="replace"))
         return True
 
@@ -191,7 +213,7 @@ def _meta(head: str, tail: str, repairs: Repairs) -> dict[str, Any]:
     for text in (f'{head}"traceEvents": []{tail}', f"{head.rstrip().rstrip(',')}}}"):
         try:
             value = json.loads(mend(text)[0])
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):
             repairs.metadata = True
             continue
         if isinstance(value, dict):

@@ -96,14 +96,19 @@ def _shapes_of(context: Context, ops: list[int]) -> dict[int, _Shapes]:
 def _shapes(args: Raw) -> _Shapes:
     try:
         found = _SHAPES.decode(args) if args else _ShapeArgs()
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         found = _ShapeArgs()
     return bytes(found.dims), bytes(found.strides), bytes(found.concrete)
 
 
 def _as_tuple(text: bytes) -> str | None:
     """A JSON list as the text of a Python tuple, the way TraceLens prints it."""
-    return str(_tuples(msgspec.json.decode(text))) if text else None
+    if not text:
+        return None
+    try:
+        return str(_tuples(msgspec.json.decode(text)))
+    except (msgspec.MsgspecError, RecursionError):
+        return text.decode()  # numbers or nesting beyond what can be read
 
 
 def _tuples(value: Any) -> Any:

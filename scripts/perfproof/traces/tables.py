@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import argparse
+import sys
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,11 +26,12 @@ from perfproof.traces.cpu_ops import cpu_ops
 from perfproof.traces.crossrank import RankCollectives, rank_collectives, skew
 from perfproof.traces.csvfile import Rows, write_table
 from perfproof.traces.dataloader import dataloader
-from perfproof.traces.identity import check_single, is_named, rank_of
+from perfproof.traces.identity import check_single, check_unchanged, is_named, rank_of
 from perfproof.traces.idle import idle
 from perfproof.traces.kernels import kernel_groups, kernel_summary, top_kernels
 from perfproof.traces.memcpy import memcpy
 from perfproof.traces.ops import ops_tables
+from perfproof.traces.overlap import host_overlap
 from perfproof.traces.quality import findings
 from perfproof.traces.short import short_kernel_tables
 from perfproof.traces.steps_table import steps
@@ -53,6 +56,7 @@ _CPU_TABLES: dict[str, Callable[[Context], Rows]] = {
     "steps": steps,
     "dataloader": dataloader,
     "cpu_ops": cpu_ops,
+    "host_overlap": host_overlap,
 }
 
 
@@ -85,6 +89,10 @@ def analyse(inventory: Inventory, root: Path, out: Path) -> TraceSummary:
             key = f"{fault.key}: " if fault.key else ""
             what = f"{key}{fault.found}; expected {fault.expected}"
             work.problems.append(Problem(where=artifact.path, what=what))
+        except Exception as fault:
+            traceback.print_exc(file=sys.stderr)
+            what = f"not analysed: {type(fault).__name__}: {fault}"
+            work.problems.append(Problem(where=artifact.path, what=" ".join(what.split())[:500]))
     compared = skew(work.collectives)
     _add_findings(work.ranks, compared.findings)
     return TraceSummary(
@@ -99,6 +107,7 @@ def analyse(inventory: Inventory, root: Path, out: Path) -> TraceSummary:
 
 
 def _one(artifact: Artifact, root: Path, out: Path, only: bool, work: _Work) -> None:
+    check_unchanged(artifact, root)
     trace = read_trace(root / artifact.path, artifact.path)
     check_single(trace)
     rank = rank_of(trace, artifact, only)
@@ -117,8 +126,9 @@ def _one(artifact: Artifact, root: Path, out: Path, only: bool, work: _Work) -> 
         record.findings.append(
             Finding(code="rank_not_recorded", severity="info", value=0, message=text)
         )
+    collectives = rank_collectives(context)
     work.ranks.append(record)
-    work.collectives.append(rank_collectives(context))
+    work.collectives.append(collectives)
 
 
 def _record(context: Context, tables: dict[str, Table]) -> RankTrace:
@@ -159,11 +169,12 @@ def _add_findings(ranks: list[RankTrace], compared: dict[int, list[Finding]]) ->
     """Findings that only all ranks together show."""
     present = {rank.rank for rank in ranks}
     for rank in ranks:
-        absent = sorted(set(range(rank.world_size or 0)) - present)
+        world = rank.world_size or 0
+        absent = world - sum(0 <= other < world for other in present)
         if absent:
-            text = f"{len(absent)} of {rank.world_size} ranks have no readable trace"
+            text = f"{absent} of {rank.world_size} ranks have no readable trace"
             rank.findings.append(
-                Finding(code="missing_ranks", severity="warn", value=len(absent), message=text)
+                Finding(code="missing_ranks", severity="warn", value=absent, message=text)
             )
         rank.findings.extend(compared.get(rank.rank, []))
 

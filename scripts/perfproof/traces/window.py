@@ -15,18 +15,26 @@ from perfproof.traces.intervals import Ints, Mask
 from perfproof.traces.link import Links
 from perfproof.traces.model import GpuEvents, Trace
 
-_STEP = re.compile(r"ProfilerStep#(\d+)")
+_STEP = re.compile(r"ProfilerStep#([0-9]{1,18})")
+_LONG_STEP = re.compile(r"ProfilerStep#[0-9]{19,}")
 Kind = Literal["steps", "gpu_span", "cpu_span", "empty"]
 
 
 @dataclass(frozen=True)
 class Steps:
-    """The CPU's ProfilerStep#N annotations, by start."""
+    """The CPU's ProfilerStep#N annotations, by start, without those inside another one.
+
+    So starts and ends both rise. Where two overlap, the later one owns the time from its start.
+    """
 
     number: list[int]
     start: Ints
     end: Ints
     thread: int | None  # the thread that carries them
+    nested: int = 0  # left out: inside another one
+    copies: int = 0  # of the nested: with the number of one that is kept
+    overlapping: int = 0  # kept, though they begin before the one before has ended
+    unreadable: int = 0  # left out: the number has more than 18 digits
 
     def of(self, time: Ints) -> Ints:
         """Index of the step each time falls in, -1 for none."""
@@ -57,20 +65,35 @@ class Window:
 
 
 def find_steps(trace: Trace) -> Steps:
-    """All step annotations of the CPU side."""
+    """All step annotations of the CPU side, on whatever thread."""
     numbers = {
         index: int(match[1])
         for index, name in enumerate(trace.names)
         if (match := _STEP.fullmatch(name))
     }
+    too_long = [index for index, name in enumerate(trace.names) if _LONG_STEP.fullmatch(name)]
     marks = trace.marks
-    at = np.flatnonzero(np.isin(marks.name, list(numbers)) & (marks.end > marks.start))
+    found = np.flatnonzero(np.isin(marks.name, list(numbers)) & (marks.end > marks.start))
+    at, inside = _outermost(found, marks.start, marks.end)
+    number = [numbers[name] for name in marks.name[at].tolist()]
     return Steps(
-        number=[numbers[name] for name in marks.name[at].tolist()],
+        number=number,
         start=marks.start[at],
         end=marks.end[at],
         thread=int(marks.thread[at[0]]) if at.size else None,
+        nested=int(inside.size),
+        copies=sum(numbers[name] in number for name in marks.name[inside].tolist()),
+        overlapping=int((marks.start[at[1:]] < marks.end[at[:-1]]).sum()),
+        unreadable=int(np.isin(marks.name, too_long).sum()),
     )
+
+
+def _outermost(index: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints]:
+    """The spans that lie in no other one, by start, and the rest; of equals the first counts."""
+    order = index[np.lexsort((-end[index], start[index]))]
+    reach = np.maximum.accumulate(end[order])
+    outer = np.concatenate(([True], end[order][1:] > reach[:-1]))[: order.size]
+    return order[outer], order[~outer]
 
 
 def launch_times(trace: Trace, links: Links) -> Ints:

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 from perfproof.core.errors import InputError
 
-# A torchrun rank inside a SLURM job sees both sets; the first one is about the ranks.
+# A torchrun rank inside a SLURM job sees two sets; the first one is about the ranks.
 _NAMES = (
     ("RANK", "LOCAL_RANK", "WORLD_SIZE"),
     ("SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS"),
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("PMI_RANK", "MPI_LOCALRANKID", "PMI_SIZE"),
 )
 
 
@@ -29,12 +31,12 @@ class Identity:
         )
 
     def environment(self) -> dict[str, str]:
-        """The variables that PyTorch reads."""
-        return {
-            "RANK": str(self.rank),
-            "LOCAL_RANK": str(self.local_rank),
-            "WORLD_SIZE": str(self.world_size),
-        }
+        """The variables that trainers read: those of torchrun, and those of Open MPI's mpirun.
+
+        A trainer that asks MPI itself (mpi4py) is told by srun's MPI plugin: the cluster's `mpi`.
+        """
+        values = (str(self.rank), str(self.local_rank), str(self.world_size))
+        return dict(zip(_NAMES[0], values, strict=True)) | dict(zip(_NAMES[2], values, strict=True))
 
 
 def identity(env: Mapping[str, str]) -> Identity:
@@ -47,4 +49,5 @@ def identity(env: Mapping[str, str]) -> Identity:
             found = ", ".join(f"{n}={v}" for n, v in zip(names, values, strict=True))
             raise InputError("environment", found, "three numbers")
         return Identity(*(int(value) for value in values))
-    raise InputError("environment", "no rank", "RANK (torchrun) or SLURM_PROCID (srun)")
+    known = ", ".join(names[0] for names in _NAMES)
+    raise InputError("environment", "no rank", f"one of {known}")

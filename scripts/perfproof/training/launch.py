@@ -3,6 +3,7 @@
 Any ending of the training itself (also failure and time limit) is a result: the record is written
 and the step succeeds. A node fault ends the step with exit code 42, so that the executor's retry
 looks for other nodes; an interruption from outside ends it with 1, so that the run is made again.
+Neither writes a record: the trial was not measured and answers for nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import shlex
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from perfproof.core.config import load_cluster
@@ -22,9 +23,11 @@ from perfproof.core.step import Status, parser, run
 from perfproof.schema.config import Cluster, ResolvedRecipe
 from perfproof.schema.run import LaunchRecord, Manifest, State
 from perfproof.training.attempts import set_aside
-from perfproof.training.health import probe_nodes
+from perfproof.training.environment import record
+from perfproof.training.exits import first_exit_code
+from perfproof.training.health import node_faults, probe_nodes
 from perfproof.training.manifest import MANIFEST_FILE, RECIPE_FILE, complete, open_manifest
-from perfproof.training.nodes import node_list
+from perfproof.training.nodes import Allocation, allocation
 from perfproof.training.start import Start, plan
 from perfproof.training.supervise import Ending, Supervisor
 from perfproof.training.workload import workload_module
@@ -33,6 +36,8 @@ NODE_FAULT_EXIT = 42
 LAUNCHER_OUTPUT = "launcher.txt"
 # What the launcher needs at the end of an allocation to stop the ranks and complete the manifest.
 _CLOSING_S = 60.0
+# Endings of the training itself.
+_RESULTS = (State.COMPLETED, State.FAILED, State.TIMEOUT)
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,7 @@ def launch(job: Job, env: Mapping[str, str]) -> Manifest:
     write_record(job.run_dir / RECIPE_FILE, job.resolved)
     workload = workload_module(job.resolved.workload)
     command = workload.command(job.resolved, job.cluster, job.run_dir)
-    nodes = node_list(job.cluster, job.resolved.nodes, env)
+    given = allocation(job.cluster, job.resolved.nodes, env)
     start = plan(
         job.resolved,
         job.cluster,
@@ -59,14 +64,21 @@ def launch(job: Job, env: Mapping[str, str]) -> Manifest:
         job.run_dir,
         prefix=job.prefix,
         base_env=env,
-        nodes=nodes,
+        nodes=given.nodes,
     )
-    manifest = open_manifest(job.run_id, job.resolved, start.shown, nodes, env.get("SLURM_JOB_ID"))
+    manifest = open_manifest(
+        job.run_id,
+        job.resolved,
+        start.shown,
+        given.nodes,
+        env.get("SLURM_JOB_ID"),
+        record(env, start.given),
+    )
     begun, ending = time.monotonic(), None
     with Supervisor() as supervisor:
         write_record(job.run_dir / MANIFEST_FILE, manifest)
         try:
-            ending = _run(job, start, nodes, supervisor)
+            ending = _run(job, start, given, supervisor)
             workload.finish(job.resolved, job.cluster, job.run_dir)
         except BaseException as fault:
             reason = f"{type(fault).__name__}: {fault}"
@@ -80,34 +92,38 @@ def launch(job: Job, env: Mapping[str, str]) -> Manifest:
     return manifest
 
 
-def _run(job: Job, start: Start, nodes: list[str], supervisor: Supervisor) -> Ending:
+def _run(job: Job, start: Start, given: Allocation, supervisor: Supervisor) -> Ending:
     """Probe the nodes, then train."""
-    faults = probe_nodes(job.cluster, nodes, job.run_dir, start.env)
-    if faults:
-        return Ending(State.NODE_FAULT, None, f"node fault: {'; '.join(faults)}")
+    if job.cluster.health.enabled:
+        faults = node_faults(probe_nodes(job.cluster, given.nodes, job.run_dir, start.env))
+        if faults:
+            return Ending(State.NODE_FAULT, None, f"node fault: {'; '.join(faults)}")
     output = job.run_dir / LAUNCHER_OUTPUT
-    limit_s = time_limit_s(job.cluster, start.env, time.time())
+    limit_s = time_limit_s(job.cluster, given.end_unix_s, time.time())
     ending = supervisor.run(start.argv, start.env, output, limit_s)
+    if ending.state is State.FAILED and output.is_file():
+        first = first_exit_code(output.read_text(errors="replace"))
+        ending = replace(ending, exit_code=first or ending.exit_code)
     if output.is_file() and output.stat().st_size == 0:
         output.unlink()
     return ending
 
 
-def time_limit_s(cluster: Cluster, env: Mapping[str, str], now_unix_s: float) -> float:
+def time_limit_s(cluster: Cluster, end_unix_s: float | None, now_unix_s: float) -> float:
     """Seconds the ranks may run: the cluster's limit, or less where the allocation ends sooner."""
     limit = 60.0 * cluster.runtime_min
-    end = env.get("SLURM_JOB_END_TIME", "")
-    if end.isdecimal():
-        limit = min(limit, int(end) - now_unix_s - _CLOSING_S)
+    if end_unix_s is not None:
+        limit = min(limit, end_unix_s - now_unix_s - min(_CLOSING_S, 0.1 * limit))
     return max(limit, 0.0)
 
 
 def status(manifest: Manifest) -> Status:
     """How the launch step ended, given how the run did."""
-    said = f"{manifest.state.value}: {manifest.ended_by}, exit code {manifest.exit_code}"
+    code = "" if manifest.exit_code is None else f", exit code {manifest.exit_code}"
+    said = f"{manifest.state.value}: {manifest.ended_by}{code}"
     if manifest.state is State.COMPLETED:
         return Status("ok", f"completed in {manifest.duration_s:.1f} s")
-    if manifest.state in (State.FAILED, State.TIMEOUT):
+    if manifest.state in _RESULTS:
         return Status("partial", f"training {said}")
     return Status("fail", said)
 
@@ -144,7 +160,8 @@ def _step(arguments: argparse.Namespace, states: list[State]) -> Status:
     set_aside(job.run_dir, keep=[arguments.recipe])
     manifest = launch(job, os.environ)
     states.append(manifest.state)
-    write_record(arguments.record, launch_record(manifest, job.run_dir))
+    if manifest.state in _RESULTS:
+        write_record(arguments.record, launch_record(manifest, job.run_dir))
     return status(manifest)
 
 

@@ -10,7 +10,7 @@ from perfproof.core.errors import InputError
 from perfproof.core.files import digest_record, read_record
 from perfproof.schema.base import Reason
 from perfproof.schema.config import ResolvedRecipe
-from perfproof.schema.run import Manifest, RankReport, State
+from perfproof.schema.run import Environment, Manifest, RankReport, State
 from perfproof.training.supervise import Ending
 
 MANIFEST_FILE = "manifest.json"
@@ -26,6 +26,7 @@ def open_manifest(
     command: Sequence[str],
     nodes: Sequence[str],
     slurm_job_id: str | None,
+    environment: Environment,
 ) -> Manifest:
     """The manifest of a run that is about to start."""
     reasons = dict.fromkeys(_OPEN, Reason.RUN_INCOMPLETE)
@@ -44,6 +45,7 @@ def open_manifest(
         command=list(command),
         resolved=resolved,
         recipe_digest=digest_record(resolved),
+        environment=environment,
         rank0=None,
         reasons=reasons,
     )

@@ -7,6 +7,8 @@ import importlib
 import os
 from pathlib import Path
 
+import torch
+
 from perfproof.core.errors import InputError
 from perfproof.core.files import read_record
 from perfproof.schema.config import ResolvedRecipe
@@ -25,11 +27,21 @@ def main() -> None:
     resolved = read_record(arguments.run_dir / RECIPE_FILE, ResolvedRecipe)
     who = identity(os.environ)
     check_world(resolved, who)
+    settle_threads()
     device = choose(arguments.device, who.local_rank)
     with process_group(who, device):
         context = Context(resolved, arguments.run_dir, who, device)
         model = resolved.recipe.model
         importlib.import_module(f"perfproof.training.embedded.{model}.train").train(context)
+
+
+def settle_threads() -> None:
+    """Take the threads that the environment gives, before any other thread can change the number.
+
+    A loader that pins memory does so in a thread that sets PyTorch's count to 1, which a thread
+    that has not yet asked for its own count then gets.
+    """
+    torch.get_num_threads()
 
 
 def check_world(resolved: ResolvedRecipe, who: Identity) -> None:

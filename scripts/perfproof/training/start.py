@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perfproof.schema.config import Cluster, ResolvedRecipe
+from perfproof.training.container import container_words, inside
+from perfproof.training.environment import inherited
 from perfproof.training.workload import Command, interpreter
 
 _PORTS = range(20000, 40000)
@@ -19,6 +21,8 @@ class Start:
     argv: list[str]
     shown: list[str]
     env: dict[str, str]
+    given: dict[str, str]
+    """The part of `env` that is the run's own."""
 
 
 def plan(
@@ -32,43 +36,40 @@ def plan(
     nodes: Sequence[str],
 ) -> Start:
     """How to start all ranks. `prefix` comes before each rank's process (a container, numactl)."""
-    env = _without_thread_counts(base_env) | resolved.env | dict(command.env)
+    given = resolved.env | dict(command.env)
     if cluster.launcher == "srun":
         words = srun_words(resolved, cluster)
-        env = _without_torchrun(env) | rendezvous(base_env, nodes)
+        given |= rendezvous(base_env, nodes)
     elif resolved.ranks > 1:
         words = torchrun_words(resolved.ranks)
     else:
         words = []
-        env |= {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1"}
+        given |= {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1"}
     real = [interpreter(), "-m", "torch.distributed.run", *words[1:]]
     launcher = real if words[:1] == ["torchrun"] else words
+    box = container_words(cluster, run_dir)
     return Start(
-        argv=[*launcher, *prefix, *wrapped(command, run_dir)],
-        shown=[*words, *prefix, *command.shown],
-        env=env,
+        argv=[*launcher, *prefix, *wrapped(command, run_dir, resolved.ranks, cluster, box)],
+        shown=[*words, *prefix, *box[:1], *command.shown],
+        env=_without_ranks(inherited(base_env)) | given,
+        given=given,
     )
 
 
-# Snakemake exports these with a rule's `threads`: the number of cores it reserved, not what the
-# recipe asks of a rank. MKL's would win over the recipe's OMP_NUM_THREADS.
-_THREAD_COUNTS = frozenset(
-    f"{library}_NUM_THREADS" for library in ("OMP", "MKL", "GOTO", "OPENBLAS", "NUMEXPR")
-)
+def wrapped(
+    command: Command, run_dir: Path, ranks: int, cluster: Cluster, container: Sequence[str] = ()
+) -> list[str]:
+    """`command` inside the wrapper that gives each rank its log and its environment.
 
-
-def _without_thread_counts(env: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in env.items() if name not in _THREAD_COUNTS}
-
-
-def wrapped(command: Command, run_dir: Path) -> list[str]:
-    """`command` inside the wrapper that gives each rank its log and its environment."""
+    The wrapper is outside the container, so that a container that does not start leaves a log.
+    """
     words = [interpreter(), "-m", "perfproof.training.wrap", "--run-dir", str(run_dir.resolve())]
+    words += ["--ranks", str(ranks)]
     for name, template in sorted(command.rank_env.items()):
         words += ["--rank-env", f"{name}={template}"]
     if command.cwd:
         words += ["--cwd", str(command.cwd)]
-    return [*words, "--exec", *command.argv]
+    return [*words, "--exec", *container, *inside(command.argv, cluster, interpreter())]
 
 
 def torchrun_words(ranks: int) -> list[str]:
@@ -77,19 +78,26 @@ def torchrun_words(ranks: int) -> list[str]:
 
 
 def srun_words(resolved: ResolvedRecipe, cluster: Cluster) -> list[str]:
-    """srun for the ranks of an allocation. GPUs are asked for by node: RCCL then sees them all."""
+    """srun for the ranks of an allocation, with nothing left to the environment.
+
+    GPUs are asked for by node: RCCL then sees them all. Blocks put rank 0 on the first node, where
+    the ranks meet.
+    """
     per_node = resolved.ranks // resolved.nodes
     words = [
         "srun",
         f"--nodes={resolved.nodes}",
         f"--ntasks={resolved.ranks}",
         f"--ntasks-per-node={per_node}",
+        "--distribution=block",
         "--kill-on-bad-exit=1",
     ]
     if cluster.gpus_per_node:
         words.append(f"--gpus-per-node={cluster.gpus_per_node}")
     if cluster.cpus_per_node:
         words.append(f"--cpus-per-task={max(1, cluster.cpus_per_node // per_node)}")
+    if cluster.mpi:
+        words.append(f"--mpi={cluster.mpi}")
     return words
 
 
@@ -100,6 +108,6 @@ def rendezvous(env: Mapping[str, str], nodes: Sequence[str]) -> dict[str, str]:
     return {"MASTER_ADDR": nodes[0], "MASTER_PORT": str(_PORTS[offset])}
 
 
-def _without_torchrun(env: Mapping[str, str]) -> dict[str, str]:
-    """Rank variables left by an outer launcher would hide those of srun."""
+def _without_ranks(env: Mapping[str, str]) -> dict[str, str]:
+    """Rank variables left by an outer launcher would hide those of srun or torchrun."""
     return {k: v for k, v in env.items() if k not in ("RANK", "LOCAL_RANK", "WORLD_SIZE")}

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from perfproof.claims.metrics_trace import SHORT_KERNEL_US
+from perfproof.claims.verifier.groups import group_of
 from perfproof.claims.verifier.raw import GpuEvent
 from perfproof.claims.verifier.regex import selected
 from perfproof.claims.verifier.scene import CannotSayError, Scene
@@ -28,17 +29,21 @@ def idle_fraction(scene: Scene, _params: Params) -> float:
 
 def host_late_fraction(scene: Scene, _params: Params) -> float:
     """Gaps whose next event was launched only after the gap had begun."""
-    _need_gpu(scene)
+    return sum(end - start for start, end in late_gaps(scene)) / scene.width
+
+
+def late_gaps(scene: Scene) -> list[Interval]:
+    """The gaps themselves."""
     nexts: dict[int, GpuEvent] = {}
-    for event in sorted(scene.gpu, key=_precedence):
+    for event in sorted(_need_gpu(scene), key=_precedence):
         if event.end > event.start:
             nexts.setdefault(event.start, event)
-    late = 0
+    late = []
     for start, end in gaps([(e.start, e.end) for e in scene.gpu], scene.window):
         follower = nexts.get(end)
         if follower and follower.launch is not None and follower.launch >= start:
-            late += end - start
-    return late / scene.width
+            late.append((start, end))
+    return late
 
 
 def _precedence(event: GpuEvent) -> int:
@@ -76,25 +81,42 @@ def exposed_comm_fraction(scene: Scene, _params: Params) -> float:
 
 def kernel_group_fraction(scene: Scene, params: Params) -> float:
     """Window time in which a kernel selected by the claim's regexes runs."""
+    return _share(scene, of_group(scene, params))
+
+
+def of_group(scene: Scene, params: Params) -> list[GpuEvent]:
+    """The kernels that the regexes select."""
     names = {e.name for e in _need_gpu(scene) if _is_compute_kernel(e)}
     chosen = selected(names, params["name_regex"], params["not_regex"])
-    return _share(scene, [e for e in scene.gpu if _is_compute_kernel(e) and e.name in chosen])
+    return [e for e in scene.gpu if _is_compute_kernel(e) and e.name in chosen]
 
 
 def top_kernel_fraction(scene: Scene, params: Params) -> float:
     """Window time in which the named kernel runs."""
+    return _share(scene, of_name(scene, params))
+
+
+def of_name(scene: Scene, params: Params) -> list[GpuEvent]:
+    """The kernels of the name."""
     chosen = [e for e in _need_gpu(scene) if e.is_kernel and e.name == params["kernel"]]
     if not chosen:
         raise CannotSayError("the window holds no kernel of that name")
-    return _share(scene, chosen)
+    # A name may run as a collective too, where its events say so: those are of another group.
+    return [e for e in chosen if group_of(e) == params["group"]] or chosen
 
 
 def exposed_memcpy_fraction(scene: Scene, params: Params) -> float:
     """Copies of one direction that neither compute nor communication hides."""
-    copies = [(e.start, e.end) for e in _need_gpu(scene)
-              if e.role == "memcpy" and copy_direction(e.name) == params["direction"]]  # fmt: skip
+    copies = [(e.start, e.end) for e in of_direction(scene, params)]
     lengths = coverage([[scene.window], copies, scene.role("compute", "comm")])
     return length(lengths, 0b011, 0b100) / scene.width
+
+
+def of_direction(scene: Scene, params: Params) -> list[GpuEvent]:
+    """The copies of the direction."""
+    direction = params["direction"]
+    copies = [e for e in _need_gpu(scene) if e.role == "memcpy"]
+    return [e for e in copies if copy_direction(e.name) == direction]
 
 
 def copy_direction(name: str) -> str:

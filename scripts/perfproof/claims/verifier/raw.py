@@ -8,13 +8,14 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from perfproof.claims.metrics_trace import COMM_NAME_REGEX, MEMCPY_KERNEL_REGEX
 from perfproof.claims.verifier.document import UnreadableError, read_document
+from perfproof.claims.verifier.mend import JsonNumber
 
 _GPU_CATEGORIES = {
     "kernel": "kernel", "Kernel": "kernel",
@@ -24,10 +25,13 @@ _GPU_CATEGORIES = {
 _RUNTIME_CATEGORIES = frozenset({"cuda_runtime", "cuda_driver", "Runtime"})
 _CPU_OP_CATEGORIES = frozenset({"cpu_op", "Operator"})
 _WANTED = {*_GPU_CATEGORIES, *_RUNTIME_CATEGORIES, *_CPU_OP_CATEGORIES, "user_annotation"}
-_STEP = re.compile(r"^ProfilerStep#\d+$")
+_MARK = "ProfilerStep#"
+_STEP = re.compile(rf"{_MARK}\d+")
 _LOADER = "enumerate(DataLoader)#"
 _COMM = re.compile(COMM_NAME_REGEX, re.IGNORECASE)
 _COPY = re.compile(MEMCPY_KERNEL_REGEX)
+# Larger times are none (2^62 ns are 146 years), nor are identifiers beyond 64 bits.
+_TIME_LIMIT, _ID_LIMIT, _LONGEST_NUMBER = 2**62, 2**63, 24
 
 
 class GpuEvent(NamedTuple):
@@ -44,6 +48,11 @@ class GpuEvent(NamedTuple):
     kind: str
     group: str | None
     collective: str | None
+
+    @property
+    def is_doubtful(self) -> bool:
+        """A copy or fill that says it is a collective: two definitions claim it."""
+        return self.collective is not None and self.role != "comm"
 
     @property
     def is_kernel(self) -> bool:
@@ -75,15 +84,18 @@ class RawTrace:
     cpu_ops: list[HostEvent] = field(default_factory=list)
     runtime: list[HostEvent] = field(default_factory=list)
     note: str = ""
+    lost: str = ""
+    """What of the file could not be read; empty where all of it was."""
 
 
 def read_trace(path: Path) -> RawTrace:
     """Read one trace, gzip or plain. Raises `UnreadableError`."""
     with _collector_paused():
-        document, note = read_document(path)
-        trace = RawTrace(note=note)
-        _header(trace, document)
-        _events(trace, [event for event in document["traceEvents"] if isinstance(event, dict)])
+        document = read_document(path)
+        mends = f"{document.mended} damaged events mended" if document.mended else ""
+        trace = RawTrace(note=mends, lost="; ".join(document.lost))
+        _header(trace, document.header)
+        _events(trace, document.events)
     return trace
 
 
@@ -103,32 +115,45 @@ def _collector_paused() -> Iterator[None]:
 
 
 def nanoseconds(value: Any) -> int | None:
-    """A time in µs, as JSON number or text, in whole ns; None if it is no finite number."""
+    """A time in µs, as JSON number or text, in whole ns; None if it is none below 2^62 ns."""
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int):
-        return value * 1000
+        return _in_range(value * 1000)
     text = str(value)
     whole, _, fraction = text.partition(".")
-    if len(fraction) == 3 and whole.isdigit() and fraction.isdigit():
-        return int(whole + fraction)
+    plain = len(fraction) == 3 and len(text) < _LONGEST_NUMBER and text.isascii()
+    if plain and whole.isdigit() and fraction.isdigit():
+        return _in_range(int(whole + fraction))
+    return _decimal(text)
+
+
+def _in_range(time: int) -> int | None:
+    return time if abs(time) < _TIME_LIMIT else None
+
+
+def _decimal(text: str) -> int | None:
     try:
-        exact = Decimal(text)
-    except InvalidOperation:
+        exact = Decimal(text) if text.isascii() else Decimal("NaN")
+        # An exponent can stand for more digits than memory holds.
+        if not exact.is_finite() or exact.adjusted() > _LONGEST_NUMBER:
+            return None
+        return _in_range(int((exact * 1000).to_integral_value()))
+    except ArithmeticError:
         return None
-    return int((exact * 1000).to_integral_value()) if exact.is_finite() else None
 
 
-def _header(trace: RawTrace, document: dict[str, Any]) -> None:
-    distributed = document.get("distributedInfo")
+def _header(trace: RawTrace, header: dict[str, Any]) -> None:
+    distributed = header.get("distributedInfo")
     if isinstance(distributed, dict):
         trace.rank = _whole(distributed.get("rank"))
         trace.world_size = _whole(distributed.get("world_size"))
-        for group in distributed.get("pg_config") or []:
+        groups = distributed.get("pg_config")
+        for group in groups if isinstance(groups, list) else []:
             if isinstance(group, dict):
                 _add_group(trace, group.get("pg_name"), group.get("ranks"))
-    devices = document.get("deviceProperties")
-    trace.base_time = _whole(document.get("baseTimeNanoseconds")) or 0
+    devices = header.get("deviceProperties")
+    trace.base_time = _whole(header.get("baseTimeNanoseconds")) or 0
     trace.visible_devices = len(devices) if isinstance(devices, list) else 0
 
 
@@ -136,16 +161,21 @@ def _add_group(trace: RawTrace, name: Any, members: Any) -> None:
     if isinstance(members, str):
         try:
             members = json.loads(members)
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):
             return
     if isinstance(members, list) and members and all(isinstance(rank, int) for rank in members):
         trace.groups[str(name)] = members
 
 
 def _whole(value: Any) -> int | None:
-    if isinstance(value, str) and value.isdigit():
-        return int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    """A rank, a size, an index: a whole number from 0."""
+    if isinstance(value, str):
+        if not (value.isascii() and value.isdigit() and len(value) < _LONGEST_NUMBER):
+            return None
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        return None
+    return value if 0 <= value < _ID_LIMIT else None
 
 
 def _events(trace: RawTrace, events: list[dict[str, Any]]) -> None:
@@ -182,12 +212,12 @@ def _check_one_device(device: list[tuple[dict[str, Any], int, int]]) -> None:
 def _host_event(
     trace: RawTrace, category: str, event: dict[str, Any], start: int, end: int
 ) -> None:
-    name = str(event.get("name", ""))
+    name = _name(event)
     host = HostEvent(start, end, name, f"{event.get('pid')}/{event.get('tid')}")
     if category in _RUNTIME_CATEGORIES:
         trace.runtime.append(host)
-    elif _STEP.match(name):
-        if end > start:
+    elif name.startswith(_MARK):
+        if end > start and _STEP.fullmatch(name):
             trace.steps.append(host)
     elif name.startswith(_LOADER):
         trace.loader.append(host)
@@ -195,13 +225,23 @@ def _host_event(
         trace.cpu_ops.append(host)
 
 
+def _name(event: dict[str, Any]) -> str:
+    name = event.get("name")
+    return "" if name is None else str(name)
+
+
 def _arguments(event: dict[str, Any]) -> dict[str, Any]:
     arguments = event.get("args")
     return arguments if isinstance(arguments, dict) else {}
 
 
-def _correlation(event: dict[str, Any]) -> int | None:
-    return _whole(_arguments(event).get("correlation"))
+def _correlation(event: dict[str, Any]) -> int:
+    """The number that ties a GPU event to its call, also where it stands as 5.0; 0 for none."""
+    value = _arguments(event).get("correlation")
+    if isinstance(value, JsonNumber):
+        exact = Decimal(value)
+        value = int(exact) if exact.adjusted() < _LONGEST_NUMBER else None
+    return _whole(value) or 0
 
 
 @cache
@@ -212,16 +252,16 @@ def _role(name: str, kind: str) -> str:
 
 
 def _gpu_event(event: dict[str, Any], start: int, end: int, launches: dict[int, int]) -> GpuEvent:
-    name, arguments = str(event.get("name", "")), _arguments(event)
+    name, arguments = _name(event), _arguments(event)
     kind = _GPU_CATEGORIES[str(event["cat"])]
     collective = arguments.get("Collective name")
+    if not isinstance(collective, str) or isinstance(collective, JsonNumber):
+        collective = None
     role = _role(name, kind)
-    if kind == "kernel" and collective and role == "compute":
+    if kind == "kernel" and collective is not None and role == "compute":
         role = "comm"
     group = arguments.get("Process Group Name")
-    launch = launches.get(_correlation(event) or 0)
+    launch = launches.get(_correlation(event))
     return GpuEvent(
-        start, end, name, role, launch, kind,
-        None if group is None else str(group),
-        None if collective is None else str(collective),
-    )  # fmt: skip
+        start, end, name, role, launch, kind, None if group is None else str(group), collective
+    )

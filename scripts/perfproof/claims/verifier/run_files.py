@@ -62,7 +62,14 @@ class RunFiles:
         self._traces.setdefault(number if named is None else named, trace)
 
     def scene(self, rank: int) -> Scene:
-        """Window and GPU events of one rank."""
+        """Window and GPU events of one rank. Raises `CannotSayError` where any may be missing."""
+        found = self.partial_scene(rank)
+        if found.trace.lost:
+            raise CannotSayError(f"the trace of rank {rank} is incomplete: {found.trace.lost}")
+        return found
+
+    def partial_scene(self, rank: int) -> Scene:
+        """The same of what could be read of a file: good for when it recorded, not for sums."""
         trace = self.traces().get(rank)
         if trace is None:
             why = "; ".join(self._unread) or "the run left none"

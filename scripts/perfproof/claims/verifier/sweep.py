@@ -39,6 +39,27 @@ def length(lengths: dict[int, int], inside: int, outside: int = 0) -> int:
     )
 
 
+def without(
+    own: Iterable[Interval], others: Iterable[Interval], window: Interval
+) -> list[Interval]:
+    """Parts of `window` that some of `own` covers and none of `others`, in order, disjoint."""
+    edges = [(time, 0, change) for one in own if one[1] > one[0]
+             for time, change in ((one[0], 1), (one[1], -1))]  # fmt: skip
+    edges += [(time, 1, change) for one in others if one[1] > one[0]
+              for time, change in ((one[0], 1), (one[1], -1))]  # fmt: skip
+    edges.sort()
+    found: list[Interval] = []
+    depth, before = [0, 0], window[0]
+    for time, side, change in edges:
+        if depth[0] and not depth[1]:
+            start, end = max(before, window[0]), min(time, window[1])
+            if end > start:
+                found.append((start, end))
+        depth[side] += change
+        before = time
+    return found
+
+
 def gaps(intervals: Iterable[Interval], window: Interval) -> list[Interval]:
     """Parts of `window` that no interval covers, in order."""
     edges = [(window[0], 0), (window[1], 0)]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import csv
+import gzip
+import io
 import json
 import math
 import re
 import statistics
+import zlib
 from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,10 +23,9 @@ from perfproof.schema.run import Role
 
 _WARMUP_STEPS, _LONGEST_STEP, _AVERAGING_S = 3, 3.0, 1.0
 _UNIX_2001_NS = 10**18
+_MOST_GPUS, _EXACT = 2**31, 2**53
 
 Sample = dict[str, float]
-
-
 Span = tuple[float, float]
 
 
@@ -58,24 +60,42 @@ def samples_by_gpu(files: RunFiles) -> dict[int, list[Sample]]:
 
 
 def _rows(path: Path) -> list[Sample]:
+    """Samples of the rows that fit the header; the others cannot be told apart by column."""
     try:
-        with path.open(encoding="utf-8", newline="") as stream:
-            return [_numbers(row) for row in csv.DictReader(stream)]
-    except (OSError, UnicodeDecodeError, csv.Error) as fault:
+        rows = [cells for cells in csv.reader(io.StringIO(_text(path)), strict=True) if cells]
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as fault:
         raise CannotSayError(f"{path.name}: {fault}") from None
+    header = rows[0] if rows else []
+    if len(set(header)) != len(header):
+        raise CannotSayError(f"{path.name}: two columns of one name")
+    return [_numbers(header, cells) for cells in rows[1:] if len(cells) == len(header)]
 
 
-def _numbers(row: dict[str | Any, str | Any]) -> Sample:
-    """The cells of a row that are finite numbers."""
+def _text(path: Path) -> str:
+    data = path.read_bytes()
+    return (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode("utf-8-sig")
+
+
+def _numbers(header: list[str], cells: list[str]) -> Sample:
+    """The cells of a row that are finite numbers which such a column can hold."""
     numbers = {}
-    for name, text in row.items():
+    for name, text in zip(header, cells, strict=True):
         try:
-            value = float(text)
-        except (TypeError, ValueError):
+            value = float("nan" if "_" in text else text)
+        except ValueError:
             continue
-        if math.isfinite(value):
-            numbers[str(name)] = value
+        if math.isfinite(value) and _possible(name, value):
+            numbers[name] = value
     return numbers
+
+
+def _possible(name: str, value: float) -> bool:
+    """No percentage above 100, no half GPU, no mask beyond what a float holds exactly."""
+    if name in ("util_gpu_pct", "util_mem_pct"):
+        return 0 <= value <= 100
+    if name in ("gpu", "throttle_reasons"):
+        return value.is_integer() and 0 <= value <= (_MOST_GPUS if name == "gpu" else _EXACT)
+    return value >= 0 or name == "temp_c"
 
 
 def steady(files: RunFiles) -> Steady:
@@ -156,7 +176,7 @@ def _profiled(files: RunFiles) -> list[Span]:
     parts = []
     for rank, trace in files.traces().items():
         try:
-            low, high = (trace.base_time + edge for edge in files.scene(rank).window)
+            low, high = (trace.base_time + edge for edge in files.partial_scene(rank).window)
         except CannotSayError:
             continue
         if low > _UNIX_2001_NS:

@@ -12,7 +12,14 @@ GIB = 1 << 30
 GB = 10**9
 
 # torch prints NaN and infinity as nan, inf and -inf.
-NUMBER = rb"[-+]?(?:[0-9][0-9.]*(?:[eE][-+]?[0-9]+)?|nan|inf)"
+# Bounded, so that every match is a float and none takes long.
+NUMBER = rb"[-+]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?(?:[eE][-+]?[0-9]{1,4})?|nan|inf)"
+# A positive decimal of a field that has no sign and no exponent.
+DECIMAL = rb"[0-9]{1,9}\.?[0-9]{0,12}"
+# What may not follow a number: then it was matched in part only.
+END = rb"(?![\w.])"
+
+_WHOLE = re.compile(NUMBER)
 
 _RANK_BEFORE = re.compile(rb"(?:^|[^0-9])([0-9]{1,7}): *\Z")
 
@@ -41,11 +48,8 @@ class LogFormat(ABC):
 
 
 def number(raw: bytes | None) -> float | None:
-    """A float, or None where `raw` is not one."""
-    try:
-        return None if raw is None else float(raw)
-    except ValueError:
-        return None
+    """A float, or None where `raw` is not one (`4.9.5`)."""
+    return float(raw) if raw is not None and _WHOLE.fullmatch(raw.strip()) else None
 
 
 def rank_before(data: bytes, position: int) -> int | None:

@@ -7,8 +7,8 @@ import re
 from perfproof.foms.formats.base import LogFormat
 from perfproof.foms.log import Log
 
-_RANKS = re.compile(rb"\n  Total ranks +: *([0-9]+) *\n")
-_BATCH = re.compile(rb"\n  Batch size +: *([0-9]+) *\n")
+_RANKS = re.compile(rb"\n  Total ranks +: *([0-9]{1,9}) *\n")
+_BATCH = re.compile(rb"\n  Batch size +: *([0-9]{1,9}) *\n")
 
 
 class BatchBanner(LogFormat):

@@ -10,16 +10,21 @@ from __future__ import annotations
 import math
 import re
 
-from perfproof.foms.formats.base import GB, NUMBER, LogFormat, number, rank_before
+from perfproof.foms.formats.base import DECIMAL, GB, LogFormat, number, rank_before
 from perfproof.foms.log import BarEvent, Log
 
-_BAR = re.compile(rb"Train: +(?:0|100)%\|[^|\n]*\| *([0-9]+)/([0-9]+) \[([^]\n]*)\]")
-_RATE = re.compile(rb"([0-9.]+)(it/s|s/it|ms/it)")
-_EPOCH = re.compile(rb"Epoch: ([0-9]+), Train Loss: (" + NUMBER + rb")")
+_BAR = re.compile(rb"Train: +(?:0|100)%\|[^|\n]*\| *([0-9]{1,9})/([0-9]{1,9}) \[([^]\n]*)\]")
+_RATE = re.compile(rb"(?<![\w.])(" + DECIMAL + rb")(it/s|s/it|ms/it)")
+_EPOCH = re.compile(
+    rb"Epoch: ([0-9]{1,9}), Train Loss: ([^\s,]+)"
+    rb"(?:, Val Loss: ([^\s,]+))?(?:, Test Loss: ([^\s,]+))?"
+)
 _TASKS = re.compile(rb"Tasks Train Loss: \[([^]\n]*)\]")
-_PROFILED = re.compile(rb"Total number of profiled events: [0-9]+ at epoch ([0-9]+)")
+_PROFILED = re.compile(rb"Total number of profiled events: [0-9]+ at epoch ([0-9]{1,9})\b")
 # The bytes over 10^9: allocated, then reserved.
-_MEMORY = re.compile(rb"Max memory allocated after optimizer step: [0-9.]+ GB ([0-9.]+) GB")
+_MEMORY = re.compile(
+    rb"Max memory allocated after optimizer step: [0-9.]+ GB (" + DECIMAL + rb") GB"
+)
 _REQUESTED = re.compile(rb"\[precision-diagnostic\] requested=(\w+)")
 _PARAMETERS = re.compile(rb"model_param_dtype=torch\.(\w+)")
 _DIAGNOSTIC = b"precision-diagnostic"
@@ -58,9 +63,12 @@ class HydraGnn(LogFormat):
         self._precision(data)
 
     def _epoch(self, data: bytes, line: re.Match[bytes]) -> BarEvent:
-        rank, epoch, loss = rank_before(data, line.start()) or 0, int(line[1]), float(line[2])
-        self.losses.append((rank, epoch, loss))
-        self.non_finite += not math.isfinite(loss)
+        rank, epoch = rank_before(data, line.start()) or 0, int(line[1])
+        train, *others = (number(line[group]) for group in (2, 3, 4))
+        if train is not None:
+            self.losses.append((rank, epoch, train))
+        losses = (loss for loss in (train, *others) if loss is not None)
+        self.non_finite += sum(not math.isfinite(loss) for loss in losses)
         return BarEvent("epoch", epoch=epoch, rank=rank)
 
     def _precision(self, data: bytes) -> None:
@@ -80,7 +88,7 @@ class HydraGnn(LogFormat):
 
     def finish(self, log: Log) -> None:
         """Add bars and losses of the lowest rank, memory and precision of all."""
-        lowest = min((rank for rank, _, _ in self.losses), default=0)
+        lowest = min((e.rank for e in self.events if e.kind == "epoch"), default=0)
         log.bars += [e for e in self.events if e.kind != "epoch" or e.rank == lowest]
         log.epoch_losses.update({e: loss for rank, e, loss in self.losses if rank == lowest})
         log.non_finite += self.non_finite
@@ -98,7 +106,7 @@ def _bar_event(bar: re.Match[bytes]) -> BarEvent | None:
     rate = _RATE.search(bar[3])
     if done != total or rate is None:
         return None
-    pace = float(rate[1]) if rate[1].count(b".") <= 1 else 0.0
+    pace = float(rate[1])
     if pace <= 0:
         return None
     seconds = {b"it/s": 1 / pace, b"s/it": pace, b"ms/it": pace / 1000}[rate[2]]

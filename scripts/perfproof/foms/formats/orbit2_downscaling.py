@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import re
 
-from perfproof.foms.formats.base import NUMBER, LogFormat
+from perfproof.foms.formats.base import END, NUMBER, LogFormat
 from perfproof.foms.log import Log
 from perfproof.foms.step_table import StepTable
 from perfproof.schema.foms import StepTimeSource
 
 _LINE = re.compile(
-    rb"\n(?:Starting epoch (?P<start>[0-9]{1,9})"
+    rb"\n(?:Starting epoch (?P<start>[0-9]{1,9})\b"
     rb"|Batch (?P<batch>[0-9]{1,9}): (?P<time>" + NUMBER + rb") seconds"
-    rb"|Epoch (?P<end>[0-9]{1,9}) completed\. Loss: (?P<loss>" + NUMBER + rb"))"
+    rb"|Epoch (?P<end>[0-9]{1,9}) completed\. Loss: (?P<loss>" + NUMBER + rb")" + END + rb")"
 )
 
 

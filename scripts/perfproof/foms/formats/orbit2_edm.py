@@ -21,8 +21,9 @@ from perfproof.foms.step_table import StepTable
 from perfproof.schema.foms import StepTimeSource
 
 _TIME = re.compile(rb"tic4-tic1 in\s+(" + NUMBER + rb") seconds")
-_RANK = re.compile(rb"my rank ([0-9]+)\. *\Z")
-_VALUE = re.compile(rb"(" + NUMBER + rb")[,)]")
+_RANK = re.compile(rb"my rank ([0-9]{1,9})\. *\Z")
+# A number, or a vector of one.
+_VALUE = re.compile(rb"(\[)?(" + NUMBER + rb")(?(1)\]|[,)])")
 
 
 # Bound on the sizes that wait for their loss line.
@@ -76,6 +77,7 @@ class Orbit2Edm(LogFormat):
         text = scan.text_of(data)
         loss, times = _losses(text), deque(_TIME.finditer(data))
         self.non_finite += int(loss.bad.sum())
+        self.table.count_ranks(loss.rank)
         at, rank, value_at = loss.at.tolist(), loss.rank.tolist(), loss.value_at.tolist()
         for run in self._runs(loss, *_sizes(text)):
             ranks = rank[run.begin : run.end]
@@ -113,7 +115,7 @@ class Orbit2Edm(LogFormat):
 
     def _loss(self, data: bytes, row: int, at: int) -> None:
         if value := _VALUE.match(data, at):
-            self.table.set_loss(row, float(value[1]))
+            self.table.set_loss(row, float(value[2]))
 
     def _times(self, data: bytes, times: deque[re.Match[bytes]], until: int) -> None:
         """Give times before `until` to the step that the timed rank began last."""
@@ -132,7 +134,6 @@ class Orbit2Edm(LogFormat):
         """Add the steps."""
         log.add_table(StepTimeSource.TIC4_TIC1, self.table)
         log.non_finite += self.non_finite
-        log.seen_ranks = max(log.seen_ranks, self.table.highest_rank + 1)
 
 
 def _sizes(text: scan.Text) -> tuple[scan.Positions, scan.Positions]:
@@ -154,7 +155,8 @@ def _losses(text: scan.Text) -> _Losses:
         numbers.append(number)
     stands, at = scan.literal(text, scan.skip_spaces(text, at), b"loss")
     opened, at = scan.literal(text, scan.skip_spaces(text, at), b"tensor(")
-    first = text[at + (text[at] == ord("-"))]
+    sign = at + (text[at] == ord("["))
+    first = text[sign + (text[sign] == ord("-"))]
     bad = (first == ord("n")) | (first == ord("i"))
     keep = whole & stands & opened
     return _Losses(*(column[keep] for column in (start, *numbers, bad, at)))

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 
-from perfproof.foms.formats.base import GIB, LogFormat
+from perfproof.foms.formats.base import DECIMAL, GIB, LogFormat
 from perfproof.foms.log import Log
 
-_WORLD = re.compile(rb"world_size\s+([0-9]+)\s+world_rank\s+[0-9]+")
+_WORLD = re.compile(rb"world_size\s+([0-9]{1,9})\s+world_rank\s+[0-9]+")
 _LAYOUT = re.compile(
-    rb"fsdp_size\s+([0-9]+)\s+simple_ddp_size\s+([0-9]+)"
-    rb"(?:\s+tensor_par_size\s+([0-9]+))?(?:\s+seq_par_size\s+([0-9]+))?"
+    rb"fsdp_size\s+([0-9]{1,9})\s+simple_ddp_size\s+([0-9]{1,9})\b"
+    rb"(?:\s+tensor_par_size\s+([0-9]{1,9})\b)?(?:\s+seq_par_size\s+([0-9]{1,9})\b)?"
 )
 # `torch.cuda.memory_reserved: 7.57GB` is the byte count over 1024^3.
-_RESERVED = re.compile(rb"memory_reserved: *([0-9]+\.?[0-9]*) *GB")
+_RESERVED = re.compile(rb"memory_reserved: *(" + DECIMAL + rb") *GB")
 
 
 class Orbit2Header(LogFormat):

@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 import re
 
-from perfproof.foms.formats.base import GB, LogFormat, number
+from perfproof.foms.formats.base import DECIMAL, END, GB, LogFormat, number
 from perfproof.foms.log import Log
 from perfproof.foms.step_table import StepTable
 from perfproof.schema.foms import StepTimeSource
 
 _RECORD = re.compile(rb"\[[A-Za-z_]\w*\] step ([^\n[]*)")
-_PEAK = re.compile(rb"peak_reserved_gb=([0-9]+\.?[0-9]*)")
+_PEAK = re.compile(rb"peak_reserved_gb=(" + DECIMAL + rb")" + END)
 _SIZE_KEYS = (b"samples", b"graphs", b"y")
 
 
@@ -51,12 +51,14 @@ class StepRecords(LogFormat):
             index = len(self.table)
         size = _size(fields)
         sizes = () if size is None else (size,)
+        if rank is not None:
+            self.table.count_ranks((rank,))
         row = self.table.lines((rank or 0,), epoch or 0, index, sizes)
         if row is None:
             return
         if loss is not None:
             self.table.set_loss(row, loss)
-        if seconds is not None and math.isfinite(seconds):
+        if seconds is not None:
             self.table.set_time(row, seconds)
         if fields.get(b"profiled") in (b"1", b"true", b"True"):
             self.table.set_profiled(row)
@@ -70,7 +72,6 @@ class StepRecords(LogFormat):
         """Add the steps and the memory peak."""
         log.add_table(StepTimeSource.STEP_RECORD, self.table)
         log.non_finite += self.non_finite
-        log.seen_ranks = max(log.seen_ranks, self.table.highest_rank + 1)
         if self.reserved_gb is not None:
             log.add_reserved(self.reserved_gb * GB)
 

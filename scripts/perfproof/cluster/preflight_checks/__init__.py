@@ -1,0 +1,1 @@
+"""What the preflight looks at: the scheduler, the executor, files, trainers."""
