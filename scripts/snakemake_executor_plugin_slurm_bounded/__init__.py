@@ -59,14 +59,14 @@ class ExecutorSettings(OfficialSettings):  # type: ignore[misc]
 class Executor(OfficialExecutor):  # type: ignore[misc]
     """Asks squeue, then sacct, at a bounded pause, and ends jobs that would never end."""
 
-    def __post_init__(self, test_mode: bool = False) -> None:
-        """Take the bounds from the settings."""
+    def __init__(self, workflow: Any, logger: Any) -> None:
+        """Take the bounds from the settings, before the thread that looks at the jobs starts."""
         # Only now: Snakemake imports all plugins when it starts, before the Snakefile has said
         # which checkout's package is the one to run.
         from perfproof.cluster.bounded import Watch
 
-        super().__post_init__(test_mode)
-        self._watch: Any = Watch(self, self.workflow.executor_settings)
+        self._watch: Any = Watch(self, workflow.executor_settings)
+        super().__init__(workflow, logger)
 
     async def sleep(self) -> None:
         """The pause between two looks."""

@@ -243,8 +243,8 @@ def test_a_call_beside_a_busy_gpu_is_no_claim_however_much_the_gpu_idles_elsewhe
 
 def test_kernels_count_only_while_nothing_else_runs(tmp_path: Path) -> None:
     def fill(trace: Kineto, at: float) -> None:
-        trace.gpu(GEMM, at + 5, at + 605, launch=at)
-        trace.gpu(ADD, at + 305, at + 1000, launch=at + 1)
+        trace.gpu(GEMM, at + 5, at + 605, launch=at, stream=7)
+        trace.gpu(ADD, at + 305, at + 1000, launch=at + 1, stream=9)
 
     steps(Kineto(), fill).write(tmp_path / "run" / "trace_rank0.json.gz")
     claims, verdicts = through(tmp_path)
@@ -272,9 +272,7 @@ class TestPartOf:
         parts = self.parts(tmp_path)
         assert parts["top_kernel_fraction"] == {"kernel_group_fraction"}
         assert parts["kernel_group_fraction"] == parts["gpu_idle_fraction"] == set()
-        assert parts["runtime_call_fraction"] == {
-            "gpu_idle_fraction", "host_late_idle_fraction", "cpu_op_self_fraction",
-        }  # fmt: skip
+        assert parts["runtime_call_fraction"] == {"gpu_idle_fraction", "cpu_op_self_fraction"}
 
     def test_a_wait_in_exposed_communication(self, tmp_path: Path) -> None:
         TestRanks.write(tmp_path / "run")
@@ -335,7 +333,7 @@ class TestDamage:
         [
             (None, "tables/rank-1/idle.csv: no such file"),
             ("cause,count\n", "tables/rank-1/idle.csv: no row cause=host_late"),
-            ("cause,outside_loader_fraction_of_window\nhost_late,lots\n", "holds 'lots'; expected a"),
+            ("cause,outside_loader_fraction_of_window\nhost_late,lots\n", "holds 'lots'"),
         ],
     )
     def test_a_damaged_table(self, tmp_path: Path, content: str | None, says: str) -> None:

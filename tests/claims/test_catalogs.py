@@ -48,6 +48,6 @@ def test_no_catalog() -> None:
 
 def test_two_catalogs_of_one_model(tmp_path: Path) -> None:
     both = [catalog(tmp_path, "orbit2"), catalog(tmp_path, "orbit2", "other")]
-    with pytest.raises(InputError, match="other.yaml: model: a second catalog of 'orbit2'"):
+    with pytest.raises(InputError, match=r"other\.yaml: model: a second catalog of 'orbit2'"):
         chosen(both, "orbit2/x", "orbit2")
     assert chosen(both[:1] * 2, "orbit2/x", "orbit2") == "orbit2"

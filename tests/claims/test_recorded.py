@@ -19,12 +19,13 @@ from perfproof.claims import analyze_telemetry, analyze_trace, verify_telemetry,
 from perfproof.claims.candidates import Candidate, exposed_comm, gpu_candidates
 from perfproof.claims.candidates_host import host_candidates
 from perfproof.claims.tables import RankTables
+from perfproof.claims.verifier.judge import LEAST_HELD
 from perfproof.claims.verifier.ranks import waiting
 from perfproof.claims.verifier.run_files import RunFiles
 from perfproof.claims.verifier.scene import CannotSayError
-from perfproof.claims.verifier.share import claim_time, total
+from perfproof.claims.verifier.share import ClaimTimes, claim_time, held, total
 from perfproof.core.files import write_record
-from perfproof.schema.claims import BottleneckClass, ClaimSet, Verdict
+from perfproof.schema.claims import BottleneckClass, Claim, ClaimSet, Verdict
 from perfproof.schema.run import Inventory
 from perfproof.schema.traces import TraceSummary
 from perfproof.telemetry.summarize import summarize
@@ -86,15 +87,37 @@ def test_two_implementations_agree_and_every_claim_is_verified(
     write_record(tmp_path / "claims.json", claims)
     found = verify_trace.verify_with(tmp_path / "claims.json", files)
     assert [(c.verdict, c.note) for c in found.claims if c.verdict is not Verdict.VERIFIED] == []
+    compare_parts(claims.claims, ClaimTimes(files))
+
+
+def compare_parts(claims: list[Claim], times: ClaimTimes) -> None:
+    """`part_of` leaves out no claim that holds the time of another, by the verifier's count."""
+    ranked = [claim for claim in claims if claim.share_of_step is not None]
+    for number, inner in enumerate(ranked):
+        mine = times.of(inner.ranks[0], inner.metric, inner.params) or []
+        for outer in ranked[:number]:
+            try:
+                theirs = times.of(inner.ranks[0], outer.metric, outer.params)
+            except CannotSayError:
+                theirs = []
+            part = held(mine, theirs or [])
+            if abs(part - LEAST_HELD) > 1e-6:
+                assert (outer.id in inner.part_of) is (part > LEAST_HELD), (inner, outer, part)
 
 
 def test_waiting_for_a_working_gpu_is_no_bottleneck(shared_data: Path, tmp_path: Path) -> None:
-    """32 % in copies and 30 % in synchronisation, of which the GPU idles 1.0 and 0.4 %."""
+    """32 % in copies and 30 % in synchronisation: meanwhile the GPU idles 0.7 and 0.4 %.
+
+    (Outside the loader, which copies too.)
+    """
     path = shared_data / "traces/tracelens/h100_owlv2.json.gz"
     inventory, summary = tables_of(path, tmp_path)
     one, files = RankTables(tmp_path, summary.ranks[0]), RunFiles(inventory)
     found = {c.params.get("op") or c.params.get("call"): c for c in host_candidates(one)}
-    for name, value, share in (("aten::copy_", 0.32, 0.01), ("cudaStreamSynchronize", 0.296, 0.004)):
+    for name, value, share in (
+        ("aten::copy_", 0.3203, 0.0074),
+        ("cudaStreamSynchronize", 0.2962, 0.004),
+    ):
         assert (found[name].value, found[name].share) == pytest.approx((value, share), abs=5e-4)
         compare_share(found[name], files)
     claims = analyze_trace.analyze(summary, tmp_path, inventory).claims

@@ -54,7 +54,25 @@ def test_odd_spellings(text, expected):
     assert values.tolist() == [1500, expected, 2000]
 
 
-@pytest.mark.parametrize("text", ["", "null", '"x"', "[1,2]", "{}", "1e30", '"1,5"', "1.2.3"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "null",
+        '"x"',
+        "[1,2]",
+        "{}",
+        "1e30",
+        "1e999999",
+        "1e999990",
+        "NaN",
+        "-Infinity",
+        "9" * 9000,
+        "4611686018427387.904",
+        '"1,5"',
+        "1.2.3",
+    ],
+)
 def test_what_is_no_time_is_said_to_be_none(text):
     values, good = to_ns([Raw(b"1.5"), Raw(text.encode()), Raw(b"2")])
     assert good.tolist() == [True, False, True]

@@ -104,3 +104,19 @@ def test_absolute_timestamps_need_no_base(start, base):
 @pytest.mark.parametrize("info", [None, 3, [], {"rank": None}, {"rank": "x"}, {"rank": -1}])
 def test_odd_distributed_info_is_no_rank(info):
     assert trace_of(ten_kernels(distributedInfo=info)).meta.rank is None
+
+
+@pytest.mark.parametrize("dur", [2**62 / 1000, 1e18, 86_400e6 * 4])
+def test_durations_of_days_are_none(dur):
+    trace = TraceBuilder()
+    trace.gpu("k", 10, dur)
+    columns = trace_of(trace)
+    assert columns.gpu.duration.tolist() == [0]
+    assert columns.gpu_faults.no_duration == 1
+
+
+def test_lists_where_numbers_belong():
+    trace = TraceBuilder()
+    trace.event("kernel", "k", 10, 5, args={"stream": [1, 2], "correlation": [3]})
+    gpu = trace_of(trace).gpu
+    assert (gpu.stream.tolist(), gpu.correlation.tolist()) == ([-1], [0])

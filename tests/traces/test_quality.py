@@ -7,7 +7,7 @@ from perfproof.traces.context import make_context
 from perfproof.traces.decode import decode_file
 from perfproof.traces.quality import findings
 from tests.traces.builder import TraceBuilder, ten_kernels
-from tests.traces.make import context_of
+from tests.traces.make import context_of, trace_of
 
 
 def found(trace):
@@ -72,37 +72,7 @@ def test_impossible_times():
         "no_duration": 1,
         "no_timestamp": 1,
     }
-    assert codes["zero_duration"].severity == "info"
     assert codes["negative_duration"].severity == "bad"
-
-
-def test_durations_that_run_over_their_successors():
-    trace = with_step()
-    trace.kernel("overflow", 1000, 290)
-    finding = found(trace)["same_stream_overlap"]
-    assert (finding.severity, finding.value) == ("bad", 200)
-
-
-def test_kernels_on_two_streams_may_overlap():
-    trace = with_step()
-    trace.kernel("beside", 1000, 290, stream=9)
-    assert "same_stream_overlap" not in found(trace)
-
-
-@pytest.mark.parametrize("at", [1000 - 1_000_000, 1000 + 1_000_000])
-def test_a_stray_event_that_stretches_the_span(at):
-    trace = with_step()
-    trace.gpu("stray", at, 5)
-    finding = found(trace)["stray_gpu_events"]
-    assert (finding.severity, finding.value) == ("bad", 1)
-    assert "from 0.29 to" in finding.message
-
-
-def test_a_long_pause_between_two_halves_is_no_stray():
-    trace = ten_kernels()
-    for index in range(10):
-        trace.kernel("late", 2_000_000 + 30 * index, 20)
-    assert "stray_gpu_events" not in found(trace)
 
 
 def test_graph_replays_recorded_in_part():
@@ -122,3 +92,45 @@ def test_repairs_are_findings(tmp_path):
     finding = next(f for f in findings(context) if f.code == "repaired")
     assert finding.severity == "bad"
     assert "cut short" in finding.message
+
+
+def test_the_finding_names_the_events_that_were_lost_or_mended(tmp_path):
+    trace = with_step()
+    trace.kernel("lost", 1300, 5, note="LOST")
+    trace.kernel("mended", 1310, 5, note="MENDED")
+    path = tmp_path / "trace.json"
+    text = trace.text().replace('"note": "LOST"', '"note" "LOST"')
+    path.write_text(text.replace('"note": "MENDED"', r'"note": "\x"'))
+    context = make_context(build(decode_file(path), "trace.json"), 0)
+    finding = next(f for f in findings(context) if f.code == "repaired")
+    assert (finding.severity, finding.value) == ("bad", 2)
+    assert "1 damaged events dropped (lost)" in finding.message
+    assert "1 events with bad escapes or commas mended (mended)" in finding.message
+
+
+def test_steps_inside_others_and_repeated_ones():
+    trace = with_step()
+    trace.step(1, 990, 400)
+    trace.step(7, 1000, 20)
+    trace.step(2, 1380, 50)
+    codes = found(trace)
+    values = {code: (f.severity, f.value) for code, f in codes.items() if "_steps" in code}
+    assert values == {
+        "nested_steps": ("warn", 2),
+        "duplicate_steps": ("warn", 1),
+        "overlapping_steps": ("warn", 1),
+    }
+
+
+def test_a_step_number_too_long_to_be_one_is_bad():
+    trace = with_step()
+    trace.mark("ProfilerStep#" + "9" * 5000, 1400, 100)
+    finding = found(trace)["unreadable_steps"]
+    assert (finding.severity, finding.value) == ("bad", 1)
+
+
+@pytest.mark.parametrize("world", [0, 1, -4, 10**9, 2**70, "x", [], 1e300])
+def test_a_world_that_cannot_be_is_said_and_not_used(world):
+    trace = with_step(ten_kernels(distributedInfo={"rank": 1, "world_size": world}))
+    assert trace_of(trace).meta.world_size is None
+    assert "no number of ranks for rank 1" in found(trace)["impossible_metadata"].message

@@ -128,3 +128,45 @@ def test_a_wrong_checksum_is_said_and_costs_no_data():
 def test_mend_leaves_good_escapes_alone():
     good = r'{"a": "tab \t, quote \", slash \\q, \u00e9", "b": [1, {"c": null}]}'
     assert mend(good) == (good, 0)
+
+
+@pytest.mark.parametrize(
+    ("good", "bad"),
+    [
+        ('"stream": 7', '"stream": 7, "x": ' + "[" * 20_000 + "]" * 20_000),
+        ('"cat": "kernel"', '"cat": ' + "[" * 20_000 + "]" * 20_000),
+    ],
+    ids=["arguments", "category"],
+)
+def test_nesting_beyond_all_use_costs_the_event(tmp_path, good, bad):
+    decoded = read(tmp_path, text().replace(good, bad, 1).encode())
+    assert len(decoded.document.traceEvents) == 19
+    assert (decoded.repairs.dropped_events, decoded.repairs.dropped) == (1, ["gemm_kernel"])
+    assert decoded.document.distributedInfo == {"rank": 3, "world_size": 8}
+
+
+def test_nesting_beyond_all_use_in_the_metadata(tmp_path):
+    deep = "[" * 20_000 + "]" * 20_000
+    decoded = read(
+        tmp_path, text().replace('"schemaVersion": 1', f'"schemaVersion": {deep}').encode()
+    )
+    assert len(decoded.document.traceEvents) == 20
+    assert decoded.repairs.metadata
+
+
+def test_numbers_of_thousands_of_digits(tmp_path):
+    decoded = read(tmp_path, text().replace('"pid": 100', '"pid": ' + "9" * 5000, 1).encode())
+    assert len(decoded.document.traceEvents) == 19
+    assert decoded.repairs.dropped_events == 1
+
+
+def test_messages_name_the_first_events_only():
+    repairs = Repairs()
+    for index in range(9):
+        repairs.drop(f'{{"name": "k{index}\t{"x" * 200}"}}')
+    listed = repairs.describe()
+    assert listed.startswith("9 damaged events dropped (k0 xxx")
+    assert listed.endswith("…)")
+    assert "k4" in listed
+    assert "k5" not in listed
+    assert len(listed) < 500

@@ -159,6 +159,45 @@ def test_ranks_that_contradict_or_repeat_are_problems(tmp_path):
     assert "rank 1, as in b.json" in problems["c.json"]
 
 
+def test_a_trace_that_changed_since_the_inventory_is_not_used(two_ranks, tmp_path):
+    inventory = write_inventory(two_ranks, ["rank0.json.gz", "rank1.json.gz"])
+    rank_trace(1).write(two_ranks / "other.json")
+    (two_ranks / "other.json").replace(two_ranks / "rank1.json.gz")
+    out = tmp_path / "out"
+    status = run_step(argparse.Namespace(inventory=inventory, out_dir=out))
+    changed = "rank1.json.gz: changed since the inventory was taken"
+    assert status.line().startswith(f"STATUS=partial; reason={changed}")
+    assert [rank.rank for rank in read_record(out / SUMMARY, TraceSummary).ranks] == [0]
+
+
+def test_an_unexpected_error_costs_only_its_rank_and_is_shown(two_ranks, tmp_path, capsys):
+    out = tmp_path / "out"
+    (out / "tables").mkdir(parents=True)
+    (out / "tables" / "rank-0").write_text("a file where a folder has to be")
+    last, summary = run(two_ranks, out, ["rank0.json.gz", "rank1.json.gz"])
+    assert last.startswith("STATUS=partial; reason=rank0.json.gz: not analysed: ")
+    assert [rank.rank for rank in summary.ranks] == [1]
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("world", "missing"), [(900_000, 899_999), (1, None)])
+def test_missing_ranks_are_counted(tmp_path, world, missing):
+    rank_trace(0, world).write(tmp_path / "rank0.json")
+    _, summary = run(tmp_path, tmp_path / "out", ["rank0.json"])
+    values = [f.value for f in summary.ranks[0].findings if f.code == "missing_ranks"]
+    assert values == ([] if missing is None else [missing])
+
+
+def test_a_name_of_a_megabyte_can_be_read_back(tmp_path):
+    trace = ten_kernels()
+    trace.kernel("x" * 1_000_000, 1300, 20)
+    trace.write(tmp_path / "trace.json")
+    _, summary = run(tmp_path, tmp_path / "out", ["trace.json"])
+    for table in summary.ranks[0].tables.values():
+        with (tmp_path / "out" / table.file).open(encoding="utf-8", newline="") as stream:
+            assert len(list(csv.reader(stream))) == table.rows + 1
+
+
 def test_the_command_line(two_ranks, tmp_path):
     done = command_line(two_ranks, tmp_path / "out", ["rank0.json.gz", "rank1.json.gz"])
     assert done == (0, "STATUS=ok; reason=tables of 2 ranks")

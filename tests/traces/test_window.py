@@ -75,3 +75,35 @@ def test_names_that_only_begin_like_a_step_are_none():
     trace.mark("ProfilerStep#1x", 0, 10)
     trace.mark("ProfilerStep*", 0, 10)
     assert context_of(trace).steps.number == []
+
+
+def test_a_step_inside_another_one_takes_nothing_from_it():
+    trace = TraceBuilder()
+    trace.step(1, 100, 100)
+    trace.step(9, 110, 5)
+    trace.step(2, 200, 50)
+    for launched in (105, 112, 150, 210):
+        trace.kernel("k", 300 + launched, 5, launched=launched)
+    context = context_of(trace)
+    assert (context.steps.number, context.steps.nested) == ([1, 2], 1)
+    assert context.steps.of(context.launched).tolist() == [0, 0, 0, 1]
+
+
+def test_the_same_step_twice_counts_once():
+    trace = TraceBuilder()
+    for _ in range(2):
+        trace.step(1, 100, 100)
+    trace.step(1, 100, 50)
+    steps = context_of(trace).steps
+    assert (steps.number, steps.end.tolist(), steps.nested, steps.copies) == ([1], [200_000], 2, 2)
+
+
+def test_of_two_steps_that_overlap_the_later_owns_from_its_start():
+    trace = TraceBuilder()
+    trace.step(1, 100, 100)
+    trace.step(2, 180, 100)
+    for launched in (170, 190, 250):
+        trace.kernel("k", 300 + launched, 5, launched=launched)
+    context = context_of(trace)
+    assert (context.steps.nested, context.steps.overlapping) == (0, 1)
+    assert context.steps.of(context.launched).tolist() == [0, 1, 1]

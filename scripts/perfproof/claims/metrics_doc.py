@@ -73,7 +73,7 @@ def metrics_markdown() -> str:
 
 
 def _shares() -> str:
-    rows = ((f"`{rule.value}`", SHARE_MEANING[rule]) for rule in ShareRule)
+    rows = ((rule.value, SHARE_MEANING[rule]) for rule in ShareRule)
     return _table(("`share_of_step`", "because"), rows)
 
 
@@ -83,7 +83,7 @@ def _section(metric: Metric) -> str:
         ("formula", f"`{metric.formula.replace('|', chr(92) + '|')}`"),
         ("unit", metric.unit),
         ("class", _class_text(metric.class_rule)),
-        ("share of step", f"`{metric.share.value}`"),
+        ("share of step", metric.share.value),
         ("tolerance", f"{metric.absolute:g} + {metric.relative:g} × value"),
         ("analyst reads", f"`{metric.table}`"),
         ("analyst claims it", _rule_text(metric)),

@@ -16,6 +16,7 @@ from perfproof.traces.intervals import Ints, union, union_length_by
 _ZERO_SHARE = 0.01  # of the GPU events
 _COARSE_NS = 1000  # clocks of 2021 and before count whole microseconds
 _BUSY_WARN, _BUSY_BAD = 0.01, 0.05  # share of busy time that zero durations may hide
+_FEW = 2  # events of which none can be told to be odd
 _OVERLAP_WARN, _OVERLAP_BAD = 0.001, 0.05
 
 
@@ -81,19 +82,20 @@ def _overrun(stream: Ints, start: Ints, end: Ints) -> _Overrun:
 
 
 def endless_event(context: Context) -> Iterator[Finding]:
-    """One event that runs on alone, after all else that is recorded, for most of the span."""
+    """A few events that run on after all else that is recorded, and more than double the span."""
     gpu, trace = context.gpu, context.trace
-    if len(gpu) < 3:
+    if len(gpu) <= _FEW:
         return
-    last = int(gpu.end.argmax())
-    others = np.delete(gpu.end, last)
-    begin, stop = int(gpu.start.min()), int(others.max())
+    few = max(1, len(gpu) // 10)
+    begin = int(gpu.start.min())
+    stop = max(int(np.partition(gpu.end, -few - 1)[-few - 1]), int(gpu.start.max()))
     for host in (trace.calls, trace.ops, trace.marks):
-        stop = max(stop, int(host.end.max(initial=stop)))
-    alone = int(gpu.end[last]) - max(stop, int(gpu.start[last]))
-    if alone > max(stop - begin, 0):
+        stop = int(host.end.max(initial=stop))
+    endless = gpu.end - stop > stop - begin
+    if count := int(endless.sum()):
+        name = context.name(int(gpu.name[endless][0]))[:80]
         text = (
-            f"one GPU event ({context.name(int(gpu.name[last]))[:80]}) runs {alone / 1e6} ms on "
-            f"after all else that is recorded, which takes {(stop - begin) / 1e6} ms"
+            f"{count} GPU events (the first: {name}) run up to {(int(gpu.end.max()) - stop) / 1e6} "
+            f"ms on after all else that is recorded, which takes {(stop - begin) / 1e6} ms"
         )
-        yield finding("endless_gpu_event", "bad", 1, text)
+        yield finding("endless_gpu_event", "bad", count, text)

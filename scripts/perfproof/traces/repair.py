@@ -183,7 +183,7 @@ class _Scanner:
         self.repairs.non_finite += non_finite
         if not non_finite:
             self.repairs.syntax += 1
-            _note(self.repairs.mended, mended)
+            _note(self.repairs.mended, text)
         events.append(mended.encode("utf-8", errors="replace"))
         return True
 
