@@ -41,6 +41,7 @@ include: "rules/foms.smk"
 include: "rules/telemetry.smk"
 include: "rules/claims.smk"
 include: "rules/report.smk"
+include: "rules/cluster.smk"
 
 
 rule perf_report:

@@ -1,4 +1,4 @@
-from perfproof.cluster.before import before_submission, preflight_command
+from perfproof.cluster.before import preflight_command
 
 
 # Both print for a person and run whenever they are asked for: neither has an output.
@@ -25,7 +25,3 @@ rule nodes:
         "../envs/perfproof.yaml"
     shell:
         "python -m perfproof.cluster.nodes list 2>&1 | tee {log}"
-
-
-onstart:
-    before_submission(workflow, PLAN.settings, PLAN.root)

@@ -46,7 +46,7 @@ def claim_view(claim: VerifiedClaim) -> ClaimView:
         kind=CLASS_WORDS[claim.bottleneck_class],
         statement=claim.statement,
         headline=_FIRST_SENTENCE.sub(r"\1", claim.statement),
-        share=share if isinstance(share, Missing) else f"up to {share}",
+        share=share if isinstance(share, Missing) else f"up to {share}{_part_of(claim)}",
         share_percent=f"{100 * (claim.share_of_step or 0.0):.2f}",
         value=show(claim.value),
         verifier_value=shown(claim, "verifier_value", show),
@@ -73,3 +73,8 @@ def _scope(ranks: list[int]) -> str:
     if not ranks:
         return "whole run"
     return f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {joined(list(ranks))}"
+
+
+def _part_of(claim: VerifiedClaim) -> str:
+    """Shares of a claim and of what it is part of do not add up."""
+    return f", part of {', '.join(claim.part_of)}" if claim.part_of else ""
