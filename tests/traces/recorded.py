@@ -13,7 +13,7 @@ from perfproof.traces.columns import read_trace
 from perfproof.traces.context import Context, make_context
 from perfproof.traces.csvfile import Rows
 from perfproof.traces.identity import check_single
-from perfproof.traces.tables import make_tables
+from perfproof.traces.rank_work import make_tables
 from tests.conftest import SHARED_DATA
 
 TRACES = SHARED_DATA / "traces"

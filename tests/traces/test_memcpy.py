@@ -36,7 +36,8 @@ def test_exposed_and_bytes():
     assert (up["count"], up["sum_us"], up["union_us"], up["exposed_us"]) == (2, 60, 50, 30)
     assert up["bytes"] == 100
     assert up["exposed_fraction_of_window"] == pytest.approx(30 / 200)
-    assert rows["DtoH"]["bytes"] is None
+    assert up["gb_s"] == pytest.approx(100 / 60e3)
+    assert (rows["DtoH"]["bytes"], rows["DtoH"]["gb_s"]) == (None, None)
 
 
 def test_alone_is_beside_no_other_copy_either():

@@ -16,7 +16,7 @@ import pytest
 from perfproof.traces.columns import read_trace
 from perfproof.traces.context import make_context
 from perfproof.traces.intervals import clip, difference_length, union
-from perfproof.traces.tables import make_tables
+from perfproof.traces.rank_work import make_tables
 from tests.conftest import SHARED_DATA
 
 RUNS = SHARED_DATA / "runs"

@@ -9,6 +9,7 @@ import pytest
 
 from perfproof.core.files import digest_file, read_record
 from perfproof.schema.traces import TraceSummary
+from perfproof.traces import rank_work
 from perfproof.traces.tables import SUMMARY, run_step
 from tests.traces.builder import TraceBuilder, ranked, ten_kernels, training
 from tests.traces.make import write_inventory
@@ -26,6 +27,7 @@ RANK_TABLES = {
     "memcpy",
     "ops_summary",
     "ops_summary_by_category",
+    "roofline",
     "runtime_calls",
     "short_kernel_histogram",
     "short_kernels_summary",
@@ -35,10 +37,10 @@ RANK_TABLES = {
 }
 
 
-def run(folder, out, paths):
+def run(folder, out, paths, jobs=1):
     """The step in this process: its status line and its summary."""
     inventory = write_inventory(folder, paths)
-    status = run_step(argparse.Namespace(inventory=inventory, out_dir=out))
+    status = run_step(argparse.Namespace(inventory=inventory, out_dir=out, jobs=jobs))
     assert status.exit_code == 0
     return status.line(), read_record(out / SUMMARY, TraceSummary)
 
@@ -92,6 +94,19 @@ def test_the_same_bytes_every_time_and_nothing_of_this_machine(two_ranks, tmp_pa
         data = (outs[0] / name).read_bytes()
         assert data == (outs[1] / name).read_bytes()
         assert str(tmp_path).encode() not in data
+
+
+def test_processes_give_the_same_bytes_and_problems(two_ranks, tmp_path, monkeypatch):
+    monkeypatch.setattr(rank_work, "BYTES_A_PROCESS", 1)
+    (two_ranks / "rank2.json").write_bytes(b"no trace")
+    rank_trace(1).write(two_ranks / "again.json")
+    names = ["again.json", "rank0.json.gz", "rank1.json.gz", "rank2.json"]
+    outs = [tmp_path / "serial", tmp_path / "parallel"]
+    found = [run(two_ranks, out, names, jobs) for out, jobs in zip(outs, (1, 2), strict=True)]
+    assert found[0] == found[1]
+    assert [problem.where for problem in found[0][1].problems] == ["rank1.json.gz", "rank2.json"]
+    for path in sorted(outs[0].rglob("*.*")):
+        assert (outs[1] / path.relative_to(outs[0])).read_bytes() == path.read_bytes()
 
 
 def test_a_broken_rank_costs_only_itself(two_ranks, tmp_path):
@@ -164,7 +179,7 @@ def test_a_trace_that_changed_since_the_inventory_is_not_used(two_ranks, tmp_pat
     rank_trace(1).write(two_ranks / "other.json")
     (two_ranks / "other.json").replace(two_ranks / "rank1.json.gz")
     out = tmp_path / "out"
-    status = run_step(argparse.Namespace(inventory=inventory, out_dir=out))
+    status = run_step(argparse.Namespace(inventory=inventory, out_dir=out, jobs=1))
     changed = "rank1.json.gz: changed since the inventory was taken"
     assert status.line().startswith(f"STATUS=partial; reason={changed}")
     assert [rank.rank for rank in read_record(out / SUMMARY, TraceSummary).ranks] == [0]

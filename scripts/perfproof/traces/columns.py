@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from perfproof.traces.args import Args, decode_args, external_id, to_collective, to_ints
 from perfproof.traces.clock import LONGEST, to_ns
-from perfproof.traces.decode import Decoded, Event, decode_file
+from perfproof.traces.decode import Decoded, Document, Event, decode_file
 from perfproof.traces.intervals import Ints, Mask
 from perfproof.traces.meta import read_meta
 from perfproof.traces.model import (
@@ -65,28 +65,67 @@ def read_trace(path: Path, label: str) -> Trace:
 def build(decoded: Decoded, label: str) -> Trace:
     """Columns of a decoded trace."""
     document = decoded.document
-    kinds = _by_category(document.traceEvents)
-    gpu = [event for category in _GPU for event in kinds[category]]
-    ops, marks = _split_marks([e for c in _OPS for e in kinds[c]])
-    marks += [event for category in _MARKS for event in kinds[category]]
-    calls = [event for category in _CALLS for event in kinds[category]]
+    kinds = events_by_kind(document)
     names, threads = _Names(), _Names()
     faults = Faults()
     return Trace(
         file=label,
         events=len(document.traceEvents),
-        gpu=_gpu(gpu, names, threads, faults),
-        calls=_calls(calls, names, threads),
-        ops=_ops(ops, names, threads),
-        marks=_table(marks, names, threads, Faults()).spans,
-        processes=tuple(sorted(map(str, {e.pid for side in (calls, ops, marks) for e in side}))),
+        gpu=_gpu(kinds.gpu, names, threads, faults),
+        calls=_calls(kinds.calls, names, threads),
+        ops=_ops(kinds.ops, names, threads),
+        marks=_table(kinds.marks, names, threads, Faults()).spans,
+        processes=_processes(kinds.calls, kinds.ops, kinds.marks),
+        gpu_processes=_processes(kinds.gpu),
         meta=read_meta(document),
-        gpu_recorded=len(gpu),
+        gpu_recorded=len(kinds.gpu),
         gpu_faults=faults,
         repairs=decoded.repairs,
         names=list(names.ids),
         threads=list(threads.ids),
     )
+
+
+class Kinds(NamedTuple):
+    """Events of the file by kind, in file order."""
+
+    gpu: list[Event]
+    calls: list[Event]
+    ops: list[Event]
+    marks: list[Event]
+
+
+def events_by_kind(document: Document) -> Kinds:
+    """The events that analysis uses; columns hold those of each kind that have a time, by start."""
+    kinds = _by_category(document.traceEvents)
+    ops, marks = _split_marks([e for c in _OPS for e in kinds[c]])
+    return Kinds(
+        gpu=[event for category in _GPU for event in kinds[category]],
+        calls=[event for category in _CALLS for event in kinds[category]],
+        ops=ops,
+        marks=marks + [event for category in _MARKS for event in kinds[category]],
+    )
+
+
+def _processes(*sides: list[Event]) -> tuple[str, ...]:
+    return tuple(sorted(map(str, {event.pid for side in sides for event in side})))
+
+
+def file_places(document: Document) -> dict[str, Ints]:
+    """For each kind and row of its columns, the event's place in the file."""
+    place = {id(event): at for at, event in enumerate(document.traceEvents)}
+    found = {}
+    for kind, events in events_by_kind(document)._asdict().items():
+        start, timed = to_ns([event.ts for event in events])
+        order = _by_start(start, timed).tolist()
+        found[kind] = np.array([place[id(events[at])] for at in order], np.int64)
+    return found
+
+
+def _by_start(start: Ints, timed: Mask) -> Ints:
+    kept = np.flatnonzero(timed)
+    order: Ints = kept[np.argsort(start[kept], kind="stable")]
+    return order
 
 
 def _by_category(events: list[Event]) -> defaultdict[str, list[Event]]:
@@ -130,8 +169,7 @@ def _table(events: list[Event], names: _Names, threads: _Names, faults: Faults) 
     known &= duration < LONGEST
     _count_faults(start, timed, duration, known, faults)
     duration = np.where(known & (duration > 0), duration, 0)
-    kept = np.flatnonzero(timed)
-    order: Ints = kept[np.argsort(start[kept], kind="stable")]
+    order = _by_start(start, timed)
     name = names.of(event.name or "" for event in events)[order]
     thread = threads.of(f"{event.pid}/{event.tid}" for event in events)[order]
     spans = Spans(start[order], (start + duration)[order], name, thread)

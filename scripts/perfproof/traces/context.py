@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -106,11 +107,11 @@ class Context:
         return Busy(*(clip(part, window.start, window.end) for part in vars(busy).values()))
 
 
-def make_context(trace: Trace, rank: int) -> Context:
-    """Link, find steps and window, class the GPU events."""
+def make_context(trace: Trace, rank: int, only: Collection[int] | None = None) -> Context:
+    """Link, find steps (those with the numbers `only`) and window, class the GPU events."""
     links = link(trace)
     launched = launch_times(trace, links)
-    steps = find_steps(trace)
+    steps = find_steps(trace, only)
     return Context(
         rank=rank,
         trace=trace,

@@ -59,13 +59,17 @@ def own_spans(context: Context) -> tuple[Ints, Intervals]:
     return context.op_name(own.op), Intervals(own.start, own.end)
 
 
+def autograd_names(context: Context) -> list[int]:
+    """Interned names of the operations that only threads of autograd run."""
+    names = enumerate(context.trace.names)
+    return [index for index, name in names if name.startswith(_AUTOGRAD)]
+
+
 def _threads(context: Context) -> list[int]:
     ops = context.trace.ops
     if context.steps.thread is None:
         return context.links.tree.threads()
-    names = context.trace.names
-    autograd = [index for index, name in enumerate(names) if name.startswith(_AUTOGRAD)]
-    threads = np.unique(ops.thread[np.isin(ops.name, autograd)]).tolist()
+    threads = np.unique(ops.thread[np.isin(ops.name, autograd_names(context))]).tolist()
     return sorted({context.steps.thread, *threads})
 
 

@@ -60,9 +60,13 @@ def largest_first(rows: Sequence[Row], value: int, *names: int) -> list[Row]:
 
 def write_table(out: Path, file: str, table: Rows) -> Table:
     """Write `table` to `out`/`file`; returns its record."""
-    text = table.text()
+    return write_csv(out, file, table.text(), len(table.rows))
+
+
+def write_csv(out: Path, file: str, text: str, rows: int) -> Table:
+    """Write a table's `text`, which has so many `rows`, to `out`/`file`; returns its record."""
     write_text(out / file, text)
-    return Table(file=file, rows=len(table.rows), blake3=digest_bytes(text.encode()))
+    return Table(file=file, rows=rows, blake3=digest_bytes(text.encode()))
 
 
 def us(nanoseconds: int) -> float:

@@ -61,19 +61,29 @@ _EVENT = msgspec.json.Decoder(Event)
 
 def decode_file(path: Path) -> Decoded:
     """Decode a trace, plain or gzip. Raises `InputError` when the file is no trace at all."""
-    try:
-        data = path.read_bytes()
-    except OSError as fault:
-        raise InputError(path, fault.strerror or "unreadable", EXPECTED) from None
     repairs = Repairs()
-    if data[:2] == _GZIP:
-        data = gunzip(data, repairs)
-    if not data.strip():
-        raise InputError(path, "empty file", EXPECTED)
+    return decode_bytes(read_bytes(path, repairs), path, repairs)
+
+
+def decode_bytes(data: bytes, path: Path, repairs: Repairs) -> Decoded:
+    """Decode the JSON text of the trace at `path`; adds to `repairs` what was repaired."""
     try:
         return Decoded(_strict(data), repairs)
     except (*_UNREADABLE, UnicodeDecodeError):
         return _tolerant(data, path, repairs)
+
+
+def read_bytes(path: Path, repairs: Repairs) -> bytes:
+    """The JSON text of a trace, plain or gzip. Raises `InputError` when there is none."""
+    try:
+        data = path.read_bytes()
+    except OSError as fault:
+        raise InputError(path, fault.strerror or "unreadable", EXPECTED) from None
+    if data[:2] == _GZIP:
+        data = gunzip(data, repairs)
+    if not data.strip():
+        raise InputError(path, "empty file", EXPECTED)
+    return data
 
 
 def _strict(data: bytes) -> Document:

@@ -11,7 +11,8 @@ from perfproof.schema.traces import Finding
 from perfproof.traces.context import Context
 from perfproof.traces.finding import Severity, finding, grade
 from perfproof.traces.grouping import Groups
-from perfproof.traces.intervals import Ints, union, union_length_by
+from perfproof.traces.intervals import Ints, Mask, union, union_length_by
+from perfproof.traces.model import GpuEvents
 
 _ZERO_SHARE = 0.01  # of the GPU events
 _COARSE_NS = 1000  # clocks of 2021 and before count whole microseconds
@@ -50,9 +51,7 @@ def same_stream_overlap(context: Context) -> Iterator[Finding]:
     Compared with busy time that the suspects do not inflate themselves.
     """
     gpu = context.gpu
-    keyed = Groups(gpu.stream)
-    covered = union_length_by(keyed.of_row, gpu.start, gpu.end, len(keyed))
-    over = int(gpu.duration.sum() - covered.sum())
+    over = stream_overlap(gpu)
     if not over:
         return
     run = _overrun(gpu.stream, gpu.start, gpu.end)
@@ -63,6 +62,59 @@ def same_stream_overlap(context: Context) -> Iterator[Finding]:
     text += f", {100 * share:.3g} % of busy time"
     severity = grade(share, _OVERLAP_WARN, _OVERLAP_BAD)
     yield finding("same_stream_overlap", severity, over / 1e3, text)
+
+
+def stream_overlap(gpu: GpuEvents) -> int:
+    """Time in ns that events of one stream share with others of it."""
+    keyed = Groups(gpu.stream)
+    covered = union_length_by(keyed.of_row, gpu.start, gpu.end, len(keyed))
+    return int(gpu.duration.sum() - covered.sum())
+
+
+def impossible(gpu: GpuEvents) -> Mask:
+    """Which events run on until two later ones of their stream have ended.
+
+    One successor may overlap: launches that depend on each other by program, jitter of the clock.
+    """
+    order, _ = _next_starts(gpu)
+    stream, start, end = gpu.stream[order], gpu.start[order], gpu.end[order]
+    found = np.zeros(len(gpu), np.bool_)
+    if order.size > _FEW:
+        same = (stream[2:] == stream[:-2]) & (start[1:-1] > start[:-2])
+        found[order[:-2]] = same & (end[:-2] >= end[1:-1]) & (end[:-2] >= end[2:])
+    return found
+
+
+def clipped_busy(gpu: GpuEvents) -> int:
+    """Busy time in ns when events of impossible duration end where the next one begins."""
+    end = gpu.end.copy()
+    order, after = _next_starts(gpu)
+    cut = impossible(gpu)[order]
+    end[order[cut]] = after[cut]
+    return union(gpu.start, end).length()
+
+
+def _next_starts(gpu: GpuEvents) -> tuple[Ints, Ints]:
+    """Events that cover time, by stream and start, and the start of the one behind each."""
+    real = np.flatnonzero(gpu.end > gpu.start)
+    order = real[np.lexsort((gpu.start[real], gpu.stream[real]))]
+    start = gpu.start[order]
+    return order, np.append(start[1:], start[-1:])
+
+
+def impossible_duration(context: Context) -> Iterator[Finding]:
+    """Events that cannot have lasted so long: what follows them on their stream ended first."""
+    gpu = context.gpu
+    count = int(impossible(gpu).sum())
+    if count:
+        less = context.all_busy.every.length() - clipped_busy(gpu)
+        share = less / max(context.all_busy.every.length(), 1)
+        text = (
+            f"{count} GPU events run on until two later ones of their stream have ended; cut where "
+            f"the next begins, busy time would be {less / 1e3} us less"
+        )
+        severity = grade(share, _OVERLAP_WARN, _OVERLAP_BAD)
+        yield finding("impossible_duration", severity, count, text)
 
 
 def _overrun(stream: Ints, start: Ints, end: Ints) -> _Overrun:

@@ -14,6 +14,7 @@ from perfproof.traces.decode import EXPECTED
 from perfproof.traces.model import Trace
 
 # `rank0`, `rank-1`, `rank_3of8`; not the `rank` inside another word.
+_SHARED = 0.05  # of the calls; none in traces of one rank, about half where two were merged
 _RANK = re.compile(r"(?<![a-z])rank[-_]?(\d+)", re.IGNORECASE)
 
 
@@ -71,15 +72,23 @@ def check_unchanged(artifact: Artifact, root: Path) -> None:
 
 
 def check_single(trace: Trace) -> None:
-    """Refuse files that hold several devices or several processes: their times would pool."""
+    """Refuse files that hold several devices or several processes: their times would pool.
+
+    Ranks merged under one process and one device give themselves away by their correlations, which
+    no two calls of one process share. `perfproof.traces.split` takes such files apart.
+    """
     devices = sorted({device for device in np.unique(trace.gpu.device).tolist() if device >= 0})
     if len(devices) > 1:
-        listed = ", ".join(map(str, devices))
-        raise InputError(
-            trace.file, f"GPU events of devices {listed}", "one device in a file", "args.device"
-        )
+        found = f"GPU events of devices {', '.join(map(str, devices))}"
+        raise InputError(trace.file, found, "one device in a file", "args.device")
+    if len(trace.gpu_processes) > 1:
+        found = f"GPU events of processes {', '.join(trace.gpu_processes)}"
+        raise InputError(trace.file, found, "one device in a file", "pid")
     if len(trace.processes) > 1:
-        listed = ", ".join(trace.processes)
-        raise InputError(
-            trace.file, f"CPU events of processes {listed}", "the trace of one rank", "pid"
-        )
+        found = f"CPU events of processes {', '.join(trace.processes)}"
+        raise InputError(trace.file, found, "the trace of one rank", "pid")
+    ids = trace.calls.correlation[trace.calls.correlation > 0]
+    shared = ids.size - np.unique(ids).size
+    if shared > _SHARED * ids.size:
+        found = f"{shared} of {ids.size} runtime calls repeat the correlation of another one"
+        raise InputError(trace.file, found, "the trace of one rank", "args.correlation")

@@ -28,7 +28,7 @@ def idle(context: Context) -> Rows:
     chosen, window = context.window_events, context.window
     if not chosen.index.size:
         return Rows(COLUMNS, [])
-    free, cause = _gaps(context)
+    free, cause = idle_gaps(context)
     outside = overlap(host_idle(context), free.start, free.end)
     rows = []
     for index, name in enumerate(CAUSES):
@@ -53,12 +53,13 @@ def host_idle(context: Context) -> Intervals:
 
 def host_late(context: Context) -> Intervals:
     """The gaps of cause `host_late`, without what passes in the loader."""
-    free, cause = _gaps(context)
+    free, cause = idle_gaps(context)
     late = cause == CAUSES.index("host_late")
     return intersection(Intervals(free.start[late], free.end[late]), host_idle(context))
 
 
-def _gaps(context: Context) -> tuple[Intervals, Ints]:
+def idle_gaps(context: Context) -> tuple[Intervals, Ints]:
+    """The gaps of the window, and the index into CAUSES of each."""
     free = gaps(context.window_busy.every, context.window.start, context.window.end)
     return free, _causes(context, free.start, free.end)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from perfproof.traces.context import Context
 from perfproof.traces.csvfile import Rows, us
-from perfproof.traces.intervals import clip, difference_length, join, union
+from perfproof.traces.intervals import Ints, clip, difference_length, join, union
 
 COLUMNS = (
     "direction",
@@ -21,6 +21,7 @@ COLUMNS = (
     "exposed_fraction_of_window",
     "alone_us",
     "alone_fraction_of_window",
+    "gb_s",
 )
 DIRECTIONS = {
     "HtoD": re.compile("HtoD|HOST_TO_DEVICE|HostToDevice", re.IGNORECASE),
@@ -71,6 +72,13 @@ def memcpy(context: Context) -> Rows:
                 window.share(exposed),
                 us(alone),
                 window.share(alone),
+                _rate(sizes, gpu.duration[chosen]),
             )
         )
     return Rows(COLUMNS, rows)
+
+
+def _rate(sizes: Ints, duration: Ints) -> float | None:
+    """10^9 bytes a second while copying, over the copies whose size and duration are recorded."""
+    known = (sizes >= 0) & (duration > 0)
+    return int(sizes[known].sum()) / int(duration[known].sum()) if known.any() else None

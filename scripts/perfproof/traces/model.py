@@ -118,4 +118,5 @@ class Trace:
     gpu_recorded: int  # GPU events in the file, those without a time included
     gpu_faults: Faults = field(default_factory=Faults)
     repairs: Repairs = field(default_factory=Repairs)
+    gpu_processes: tuple[str, ...] = ()  # of the GPU side
     extra: dict[str, Any] = field(default_factory=dict)

@@ -9,8 +9,14 @@ import numpy as np
 from perfproof.schema.traces import Finding
 from perfproof.traces.calls import graph_launches
 from perfproof.traces.context import Context
-from perfproof.traces.durations import endless_event, same_stream_overlap, zero_severity
+from perfproof.traces.durations import (
+    endless_event,
+    impossible_duration,
+    same_stream_overlap,
+    zero_severity,
+)
 from perfproof.traces.finding import Severity, finding, grade
+from perfproof.traces.intervals import Ints
 from perfproof.traces.strays import stray
 
 _FEW = 0.05  # a share that changes no conclusion
@@ -28,6 +34,7 @@ def findings(context: Context) -> list[Finding]:
         _steps,
         _times,
         same_stream_overlap,
+        impossible_duration,
         endless_event,
         stray,
         _graphs,
@@ -118,17 +125,27 @@ def _times(context: Context) -> Iterator[Finding]:
 
 def _graphs(context: Context) -> Iterator[Finding]:
     """Graph launches with far fewer GPU events than others: replays recorded in part."""
-    launches = graph_launches(context)
-    if not launches.size or not len(context.gpu):
-        return
-    events = np.bincount(
-        context.links.call[context.links.linked], minlength=len(context.trace.calls)
-    )
-    each = events[launches]
-    poor = int((each * 2 < each.max(initial=1)).sum())
+    poor = poor_graph_launches(context)
     if poor:
+        each = _events_of_graphs(context)
         text = (
-            f"{poor} of {launches.size} graph launches have under half the GPU events of the "
+            f"{poor} of {each.size} graph launches have under half the GPU events of the "
             f"largest ({int(each.max())}): replays may be recorded in part"
         )
         yield finding("graph_replays_under_recorded", "warn", poor, text)
+
+
+def poor_graph_launches(context: Context) -> int:
+    """Graph launches with under half the GPU events of the largest."""
+    each = _events_of_graphs(context)
+    return int((each * 2 < each.max(initial=1)).sum())
+
+
+def _events_of_graphs(context: Context) -> Ints:
+    """GPU events of each graph launch; none in a trace without GPU events."""
+    launches = graph_launches(context)
+    if not launches.size or not len(context.gpu):
+        return np.empty(0, np.int64)
+    linked = context.links.call[context.links.linked]
+    each: Ints = np.bincount(linked, minlength=len(context.trace.calls))[launches]
+    return each

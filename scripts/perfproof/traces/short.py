@@ -77,7 +77,7 @@ def _summary(context: Context, short: Ints) -> Rows:
     rows = [
         (
             parent,
-            *(_as_tuple(text) for text in inputs),
+            *(tuple_text(text) for text in inputs),
             kernel,
             us(sum(times)),
             len(times),
@@ -101,7 +101,7 @@ def _shapes(args: Raw) -> _Shapes:
     return bytes(found.dims), bytes(found.strides), bytes(found.concrete)
 
 
-def _as_tuple(text: bytes) -> str | None:
+def tuple_text(text: bytes) -> str | None:
     """A JSON list as the text of a Python tuple, the way TraceLens prints it."""
     if not text:
         return None

@@ -6,6 +6,7 @@ GPU work belongs to the step that launched it, wherever it runs.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -64,8 +65,8 @@ class Window:
         return nanoseconds / self.duration if self.duration else 0.0
 
 
-def find_steps(trace: Trace) -> Steps:
-    """All step annotations of the CPU side, on whatever thread."""
+def find_steps(trace: Trace, only: Collection[int] | None = None) -> Steps:
+    """The step annotations of the CPU side, on whatever thread: all, or the numbers `only`."""
     numbers = {
         index: int(match[1])
         for index, name in enumerate(trace.names)
@@ -75,6 +76,9 @@ def find_steps(trace: Trace) -> Steps:
     marks = trace.marks
     found = np.flatnonzero(np.isin(marks.name, list(numbers)) & (marks.end > marks.start))
     at, inside = _outermost(found, marks.start, marks.end)
+    if only is not None:
+        chosen = [numbers[name] in only for name in marks.name[at].tolist()]
+        at = at[np.array(chosen, np.bool_)]
     number = [numbers[name] for name in marks.name[at].tolist()]
     return Steps(
         number=number,
