@@ -1,4 +1,4 @@
-from perfproof.cluster.before import preflight_command
+from perfproof.cluster.before import before_submission, preflight_command
 
 
 # Both print for a person and run whenever they are asked for: neither has an output.
@@ -25,3 +25,8 @@ rule nodes:
         "../envs/perfproof.yaml"
     shell:
         "python -m perfproof.cluster.nodes list 2>&1 | tee {log}"
+
+
+# Never of a dry run, nor of the Snakemake that runs inside a job (it is called without hooks).
+onstart:
+    before_submission(workflow, PLAN.settings, PLAN.root)

@@ -28,6 +28,19 @@ COLLECTIVE = (
 @pytest.mark.parametrize(
     ("tail", "exit_code", "cause", "evidence"),
     [
+        (
+            "step 3\nperfproof: hang: nothing written for 600 s; the run is ended\n",
+            143,
+            Cause.HANG,
+            "perfproof: hang: nothing written",
+        ),
+        (
+            "ValueError: x\nTraceback (most recent call last):\nValueError: a bad batch\n"
+            "perfproof: hang: nothing written for 600 s; the run is ended\n",
+            143,
+            Cause.EXCEPTION,
+            "ValueError: a bad batch",
+        ),
         (f"step 3\n{OUT_OF_MEMORY}\n", 1, Cause.DEVICE_MEMORY, OUT_OF_MEMORY),
         ("RuntimeError: CUDA error: out of memory", 1, Cause.DEVICE_MEMORY, "RuntimeError: CUDA"),
         ("srun: error: a1: task 3: Out Of Memory", 1, Cause.HOST_MEMORY, "srun: error: a1: task 3"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -14,13 +15,14 @@ import pytest
 import yaml
 
 from perfproof.cluster import exclude, utc
+from perfproof.cluster.before import largest
 from perfproof.cluster.preflight import _answered, line, preflight
 from perfproof.cluster.preflight_checks import files, software, trainers
 from perfproof.cluster.preflight_checks.site import Site, ok
 from perfproof.cluster.preflight_checks.slurm import status_source
 from perfproof.core.files import read_record, write_record
 from perfproof.schema.cluster import ExcludedNode, Preflight
-from perfproof.schema.config import Cluster, Recipe, ResolvedRecipe, Workload
+from perfproof.schema.config import Cluster, Recipe, ResolvedRecipe, Settings, Workload
 from tests.cluster.snakemake_run import SnakemakeRun
 from tests.cluster.testbed import Testbed
 
@@ -290,6 +292,38 @@ def test_nothing_is_submitted_after_a_failed_preflight(snakemake: SnakemakeRun, 
     assert "fail  nodes: " in snakemake.log
     assert "the preflight failed: nothing was submitted" in snakemake.log
     assert snakemake.jobs() == {}
+
+
+def test_the_largest_launch_is_asked_for() -> None:
+    settings = Settings(model="orbit2", nodes=2)
+    launches = [{"model": "hydragnn", "trial": f"t{n}", "nodes": str(n)} for n in (1, 4, 2)]
+    asked = largest(settings, launches)
+    assert (asked.model, asked.trial, asked.nodes) == ("hydragnn", "t4", 4)
+    assert asked.cluster == settings.cluster
+    assert largest(settings, [{}]) == settings
+
+
+@cluster
+def test_dry_run_asks_nothing(snakemake: SnakemakeRun, root: Path) -> None:
+    snakemake.start(IMPOSSIBLE.format(root=root, preflight=True), "-n")
+    assert snakemake.wait(60) == 0, snakemake.log
+    assert "nodes: " not in snakemake.log
+    assert not (snakemake.directory / "results").exists()
+
+
+def test_without_a_slurm_executor_nothing_is_asked(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "Snakefile").write_text(IMPOSSIBLE.format(root=root, preflight=True))
+    done = subprocess.run(
+        [sys.executable, "-m", "snakemake", "--cores", "1"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": f"{root}/scripts"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "nodes: " not in done.stdout + done.stderr
+    assert not (tmp_path / "results").exists()
 
 
 @cluster

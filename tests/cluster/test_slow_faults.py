@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from perfproof.cluster import exclude
@@ -55,7 +57,8 @@ def manifest_of(folder: Path) -> Manifest:
 
 def trains(run: WorkflowRun, folder: Path) -> Manifest:
     """Wait until ranks run."""
-    run.wait_until((folder / "launcher.txt").is_file, 60, "ranks")
+    output = folder / "launcher.txt"
+    run.wait_until(lambda: output.is_file() and "rank 0 of" in output.read_text(), 60, "ranks")
     return manifest_of(folder)
 
 
@@ -119,6 +122,34 @@ def test_hang_ends_at_the_runs_own_limit(begin: Begin) -> None:
     assert len(run.jobs()) == 1
 
 
+def test_hang_in_training_is_ended_by_the_watchdog(begin: Begin) -> None:
+    """One rank stops, the other waits for it; srun passes on the question where it stands."""
+    run = begin(stall_timeout_min=0.1)
+    run.lever("orbit2", "endless", set={"training.epochs": 100000})
+    run.perf_report("results/orbit2/trials/endless/nodes-2/rep-0/record.json")
+    folder = run.run_dir("orbit2", "endless")
+    run.wait_until((folder / "rank0.json").is_file, 90, "the first step")
+    rank_of(folder, 1).suspend()
+    assert run.wait(120) == 0, run.log
+    ending = run.ending(folder)
+    assert (ending.state, ending.cause, ending.blame) == (EndState.FAILED, Cause.HANG, "unknown")
+    assert (ending.evidence or "").startswith("perfproof: hang: nothing written for 6 s")
+    assert "most recent call first" in (folder / "log_rank0.txt").read_text()
+    assert len(run.jobs()) == 1
+
+
+def rank_of(folder: Path, number: int) -> psutil.Process:
+    """The process of one rank of a run: all nodes are this machine."""
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            words = process.cmdline()
+            if words[1:3] != ["-m", "perfproof.training.rank"] or str(folder) not in words:
+                continue
+            if process.environ()["SLURM_PROCID"] == str(number):
+                return process
+    raise LookupError(f"no rank {number} of {folder}")
+
+
 def test_memory_limit(limited: Testbed, starter: Callable[..., WorkflowRun]) -> None:
     run = starter(limited, "memory", mem_mb=900, cpus_per_node=2)
     run.perf_report(run.record("memory", nodes=1), nodes=1)
@@ -140,6 +171,33 @@ def test_prolog_that_fails(begin: Begin, slurm: Testbed) -> None:
     assert last_ending(run).blame == "infrastructure"
 
 
+SRUN_FAILS_ONCE = """#!/bin/sh
+case "$*" in
+  *perfproof.training.wrap*)
+    mkdir {marker} 2>/dev/null && echo "srun: error: Unable to create step for job 1" && exit 1 ;;
+esac
+exec {srun} "$@"
+"""
+
+
+def test_srun_that_starts_no_rank_is_no_result(begin: Begin, tmp_path: Path) -> None:
+    """A controller that is away for a moment, say: no node is blamed, the retry trains."""
+    run = begin()
+    program = tmp_path / "bin" / "srun"
+    program.parent.mkdir(exist_ok=True)
+    real = shutil.which("srun", path=run.cluster.env["PATH"])
+    program.write_text(SRUN_FAILS_ONCE.format(marker=tmp_path / "failed", srun=real))
+    program.chmod(0o755)
+    run.perf_report(TRAINED)
+    assert run.wait(180) == 0, run.log
+    folder = run.run_dir("orbit2")
+    assert manifest_of(folder).state is State.COMPLETED
+    first = manifest_of(folder / "attempts" / "1")
+    assert first.state is State.NODE_FAULT
+    assert first.ended_by.startswith("no rank started: srun: error: Unable to create step")
+    assert not (run.tree / exclude.EXCLUDE_FILE).exists()
+
+
 def test_controller_that_is_away(begin: Begin, slurm: Testbed) -> None:
     run = begin()
     run.perf_report(TRAINED)
@@ -152,21 +210,41 @@ def test_controller_that_is_away(begin: Begin, slurm: Testbed) -> None:
     assert len(run.jobs()) == 1
 
 
+REFUSED = "the preflight failed: nothing was submitted"
+
+
 @pytest.mark.parametrize(
-    ("site", "nodes", "said"),
+    ("site", "nodes", "asked", "tried"),
     [
-        ({"partition": "gpuu"}, 2, "invalid partition specified: gpuu"),
-        ({}, 9, "unsatisfiable"),
-        ({"exclude": ["a1", "a2", "b1"]}, 2, "Requested node configuration is not available"),
+        (
+            {"partition": "gpuu"},
+            2,
+            "fail  partition: no partition 'gpuu'",
+            "invalid partition specified: gpuu",
+        ),
+        ({}, 9, "fail  nodes: 4 of 4 fit", "unsatisfiable"),
+        (
+            {"exclude": ["a1", "a2", "b1"]},
+            2,
+            "fail  nodes: 1 of 4 fit",
+            "Requested node configuration is not available",
+        ),
     ],
 )
 def test_request_that_cannot_be_had(
-    begin: Begin, site: dict[str, Any], nodes: int, said: str
+    begin: Begin, site: dict[str, Any], nodes: int, asked: str, tried: str
 ) -> None:
+    """The preflight refuses it and submits nothing; without it the executor finds out."""
     run = begin(**site)
     run.perf_report(nodes=nodes)
+    assert run.wait(60) == 1
+    assert asked in run.log
+    assert REFUSED in run.log
+    assert run.jobs() == {}
+    run.perf_report(nodes=nodes, preflight=False)
     assert run.wait(120) == 1
-    assert said in run.log
+    assert tried in run.log
+    assert REFUSED not in run.log
     assert not list(run.tree.glob("results/*/trials/*/*/rep-0/record.json"))
 
 
@@ -175,6 +253,10 @@ def test_account_that_does_not_exist(accounted: Testbed, starter: Any) -> None:
     accounted.run("sacctmgr", "-i", "add", "user", "root", "account=proj")
     run = starter(accounted, account="prj")
     run.perf_report()
+    assert run.wait(60) == 1
+    assert "fail  account: 'prj' is not an account of yours" in run.log
+    assert REFUSED in run.log
+    run.perf_report(preflight=False)
     assert run.wait(120) == 1
     assert "The given account prj appears to be invalid" in run.log
 

@@ -35,7 +35,7 @@ def refused(root: Path, tmp_path_factory: pytest.TempPathFactory) -> list[list[s
     words = ["--profile", "slurm", "perf_report", "--config", "cluster=mi355x", "nodes=2"]
     path = f"{folder / 'bin'}:{Path(sys.executable).parent}:/bin"
     done = subprocess.run(
-        [sys.executable, "-m", "snakemake", *words, "workload=embedded"],
+        [sys.executable, "-m", "snakemake", *words, "workload=embedded", "preflight=false"],
         cwd=tree,
         env=os.environ | {"PATH": path},
         capture_output=True,

@@ -46,6 +46,16 @@ def trained(
         run.end()
 
 
+def test_the_preflight_is_done_once_and_before_the_first_job(trained: WorkflowRun) -> None:
+    """Inside each job Snakemake reads the same Snakefile again."""
+    told = "ok    slurm: "
+    assert trained.log.count(told) == 1
+    assert trained.log.index(told) < trained.log.index("submitted with SLURM jobid")
+    logs = sorted((trained.tree / ".snakemake/slurm_logs").rglob("*.log"))
+    assert len(logs) >= len(MODELS)
+    assert not [path for path in logs if told in path.read_text(errors="replace")]
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_ranks_on_two_nodes_train_together(trained: WorkflowRun, model: str) -> None:
     folder = trained.run_dir(model)

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 
 from perfproof.core.config import load_cluster
@@ -161,6 +165,90 @@ def test_the_time_limit_is_a_result(job: Job, monkeypatch: pytest.MonkeyPatch) -
     manifest = launch(job, os.environ)
     assert manifest.state is State.TIMEOUT
     assert status(manifest).state == "partial"
+
+
+def until(done: Callable[[], bool]) -> None:
+    """Wait for what must happen within two minutes."""
+    deadline = time.monotonic() + 120
+    while not done():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def ranks_of(process: subprocess.Popen[str], count: int) -> list[psutil.Process]:
+    """The ranks of a launch, once they all train."""
+    found: list[psutil.Process] = []
+
+    def there() -> bool:
+        assert process.poll() is None
+        children = psutil.Process(process.pid).children(recursive=True)
+        found[:] = [child for child in children if is_rank(child)]
+        return len(found) == count
+
+    until(there)
+    return found
+
+
+def is_rank(process: psutil.Process) -> bool:
+    """Not torchrun, whose command line ends in the rank's."""
+    with contextlib.suppress(psutil.Error):
+        return process.cmdline()[1:3] == ["-m", "perfproof.training.rank"]
+    return False
+
+
+def alive(processes: list[psutil.Process]) -> list[psutil.Process]:
+    return [p for p in processes if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+
+
+@pytest.mark.slow
+def test_a_rank_that_hangs_in_training_is_a_failure_with_its_stack(tmp_path: Path) -> None:
+    """One of two ranks stops; the other waits for it in a collective, and neither says a word."""
+    root = write_config(tmp_path, {"stall_timeout_min": 0.05})
+    process = start_launch(root, tmp_path, "orbit2", "endless+ranks_2")
+    ranks = ranks_of(process, 2)
+    until((tmp_path / "run" / "rank0.json").exists)
+    stopped = next(rank for rank in ranks if rank.environ()["RANK"] == "1")
+    stopped.suspend()
+    run = end_launch(process, tmp_path)
+    assert (run.manifest.state, run.record.state) == (State.FAILED, State.FAILED)
+    assert run.manifest.ended_by.startswith("hang: nothing written for 3 s")
+    assert last_line(run).startswith("STATUS=partial; reason=training failed: hang: ")
+    assert "most recent call first" in run.log(0)
+    assert "/embedded/" in run.log(0)
+    assert not alive(ranks)
+
+
+@pytest.mark.slow
+def test_ranks_die_with_a_launcher_that_is_killed(tmp_path: Path) -> None:
+    root = write_config(tmp_path)
+    process = start_launch(root, tmp_path, "orbit2", "endless+ranks_2")
+    ranks = ranks_of(process, 2)
+    family = psutil.Process(process.pid).children(recursive=True)
+    until((tmp_path / "run" / "rank0.json").exists)
+    process.kill()
+    process.communicate(timeout=30)
+    until(lambda: not alive(family))
+    assert len(family) > len(ranks)  # torchrun among them
+    again = end_launch(start_launch(root, tmp_path, "orbit2", "batch_2"), tmp_path)
+    assert again.manifest.state is State.COMPLETED
+    kept = read_record(again.directory / "attempts" / "1" / "manifest.json", Manifest)
+    assert kept.state is State.RUNNING
+
+
+def test_a_second_launch_beside_a_live_one_is_refused(tmp_path: Path) -> None:
+    root = write_config(tmp_path)
+    process = start_launch(root, tmp_path, "orbit2", "endless")
+    ranks = ranks_of(process, 1)
+    second = start_launch(root, tmp_path, "orbit2", "endless")
+    said, _ = second.communicate(timeout=60)
+    process.terminate()
+    first = end_launch(process, tmp_path)
+    assert second.returncode == 1
+    found = f"another launch of this run is alive (process {process.pid} on {socket.gethostname()})"
+    assert said.startswith(f"STATUS=fail; reason={tmp_path / 'run'}: {found}; expected its end")
+    assert first.manifest.state is State.CANCELLED
+    assert not (first.directory / "attempts").exists()
+    assert not alive(ranks)
 
 
 def test_time_limit_leaves_room_before_the_allocation_ends() -> None:

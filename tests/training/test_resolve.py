@@ -20,28 +20,87 @@ def tiny(root: Path, trial: str = "baseline", model: str = "hydragnn") -> Resolv
     return resolve(root, model=model, trial=trial, cluster="here", nodes=1)
 
 
-@pytest.mark.parametrize("model", ["hydragnn", "orbit2"])
-def test_every_shipped_lever_resolves_alone_and_changes_the_digest(root: Path, model: str) -> None:
-    ids = [lever.id for lever in load_levers(root, model).levers]
-    trials = ["baseline", *ids]
-    digests = [
-        digest_record(resolve(root, model=model, trial=trial, cluster="local", nodes=1))
-        for trial in trials
-    ]
-    assert len(set(digests)) == len(trials)
+def shipped(root: Path, model: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Digests of the trials of one lever each, and why the other levers are refused."""
+    digests, refused = {}, {}
+    for lever in load_levers(root, model).levers:
+        try:
+            found = resolve(root, model=model, trial=lever.id, cluster="local", nodes=1)
+        except InputError as fault:
+            refused[lever.id] = str(fault)
+        else:
+            digests[lever.id] = digest_record(found)
+    return digests, refused
+
+
+@pytest.mark.parametrize(
+    ("model", "refused"),
+    [
+        (
+            "hydragnn",
+            {
+                "batch_800": "the embedded workload; expected upstream, which it needs",
+                "kernel_trace_diag_only": "has no switch 'omnistat_kernel_trace'",
+                "torch_jit_script": "has no switch 'jit_script'",
+                "tunable_op_warmup_then_use": "has no switch 'tunableop_results'",
+            },
+        ),
+        (
+            "orbit2",
+            {
+                "channels_last": "the embedded trainer of orbit2 has no switch 'channels_last'",
+                "conv_pad_internal_width": "has no switch 'conv_pad'",
+                "fsdp_prefetch_tuning": "has no switch 'fsdp_forward_prefetch'",
+                "kernel_trace_diag_only": "has no switch 'omnistat_kernel_trace'",
+                "precision_fp32_discriminator": "changes nothing in this recipe",
+                "tunable_op_warmup_then_use": "has no switch 'tunableop_results'",
+            },
+        ),
+    ],
+)
+def test_every_shipped_lever_changes_the_digest_or_is_refused_for_a_reason(
+    root: Path, model: str, refused: dict[str, str]
+) -> None:
+    digests, found = shipped(root, model)
+    plain = digest_record(baseline_of(root, model))
+    assert len({plain, *digests.values()}) == 1 + len(digests)
+    assert found.keys() == refused.keys()
+    assert [name for name, why in refused.items() if why not in found[name]] == []
+
+
+def baseline_of(root: Path, model: str) -> ResolvedRecipe:
+    return resolve(root, model=model, trial="baseline", cluster="local", nodes=1)
 
 
 @pytest.mark.parametrize("model", ["hydragnn", "orbit2"])
 def test_shipped_levers_go_together_or_say_that_they_do_not(root: Path, model: str) -> None:
-    for first, second in itertools.combinations(load_levers(root, model).levers, 2):
+    digests, _ = shipped(root, model)
+    levers = [lever for lever in load_levers(root, model).levers if lever.id in digests]
+    for first, second in itertools.combinations(levers, 2):
         trial = "+".join(sorted([first.id, second.id]))
         declared = second.id in first.conflicts or first.id in second.conflicts
-        if declared or first.set.keys() & second.set.keys():
+        ours, theirs = first.set | first.env, second.set | second.env
+        clash = [key for key in ours.keys() & theirs.keys() if ours[key] != theirs[key]]
+        if declared or clash:
             with pytest.raises(InputError, match=r"both set|conflict"):
                 resolve(root, model=model, trial=trial, cluster="local", nodes=1)
         else:
             found = resolve(root, model=model, trial=trial, cluster="local", nodes=1)
             assert found.levers == sorted([first.id, second.id])
+
+
+def test_a_clone_that_reads_more_switches_says_so(tmp_path: Path) -> None:
+    root = write_config(tmp_path, {"upstream": {"orbit2": {"root": "/clone"}}})
+    path = root / "config" / "levers" / "orbit2.yaml"
+    path.write_text(
+        "model: orbit2\nlevers:\n  - id: pad\n    description: wider convolutions\n"
+        "    env: {PAD: '16'}\n    requires: {features: [conv_pad]}\n"
+    )
+    with pytest.raises(InputError, match="the upstream trainer of orbit2 has no switch 'conv_pad'"):
+        tiny(root, "pad", "orbit2")
+    offers = {"orbit2": {"root": "/clone", "features": ["conv_pad"]}}
+    edit(root, "clusters/here", upstream=offers)
+    assert tiny(root, "pad", "orbit2").env["PAD"] == "16"
 
 
 @pytest.mark.parametrize(("cluster", "ranks"), [("mi355x", 16), ("example", 8)])

@@ -46,6 +46,7 @@ def test_one_rank_is_plain_python(tiny_root: Path, cluster: Cluster) -> None:
     assert found.shown == ["nice", *COMMAND.shown]
     assert {"RANK", "LOCAL_RANK", "WORLD_SIZE", "FROM_COMMAND"} <= found.env.keys()
     assert found.env["WORLD_SIZE"] == "1"
+    assert "--die-with-parent" in found.argv
 
 
 def test_several_ranks_are_torchrun(resolved_pair: ResolvedRecipe, cluster: Cluster) -> None:
@@ -82,6 +83,7 @@ def test_srun_spreads_ranks_and_gives_each_its_cpus(root: Path, slurm: Cluster) 
     ]
     found = start(resolved, slurm, SLURM_JOB_ID="41", RANK="9", OTHER="kept")
     assert found.argv[8] == "nice"
+    assert "--die-with-parent" not in found.argv
     assert found.argv[found.argv.index("--ranks") + 1] == "16"
     assert found.env["MASTER_ADDR"] == "node1"
     assert found.env["OTHER"] == "kept"

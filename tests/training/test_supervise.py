@@ -11,7 +11,8 @@ import psutil
 import pytest
 
 from perfproof.schema.run import State
-from perfproof.training.supervise import Ending, Supervisor
+from perfproof.training.stall import Watchdog
+from perfproof.training.supervise import Ending, Limits, Supervisor
 
 STUBBORN = """
 import pathlib, signal, subprocess, sys, time
@@ -23,9 +24,17 @@ time.sleep(600)
 """
 
 
-def run(code: str, output: Path, *words: str, limit_s: float = 60.0, grace_s: float = 5) -> Ending:
+def run(
+    code: str,
+    output: Path,
+    *words: str,
+    limit_s: float = 60.0,
+    grace_s: float = 5,
+    watchdog: Watchdog | None = None,
+) -> Ending:
     with Supervisor(grace_s=grace_s) as supervisor:
-        return supervisor.run([sys.executable, "-c", code, *words], os.environ, output, limit_s)
+        limits = Limits(limit_s, watchdog)
+        return supervisor.run([sys.executable, "-c", code, *words], os.environ, output, limits)
 
 
 @pytest.mark.parametrize(
@@ -68,10 +77,40 @@ def test_ranks_that_ignore_the_signal_are_killed_with_their_children(tmp_path: P
     assert not psutil.pid_exists(child) or psutil.Process(child).status() == "zombie"
 
 
+HANGS = """
+import faulthandler, signal, time
+faulthandler.register(signal.SIGUSR1)
+print("step 1", flush=True)
+def waits_for_the_others():
+    time.sleep(600)
+waits_for_the_others()
+"""
+
+
+def test_a_run_that_writes_nothing_is_ended_and_says_where_it_hangs(tmp_path: Path) -> None:
+    (tmp_path / "rank0.json").touch()
+    output = tmp_path / "launcher.txt"
+    ending = run(HANGS, output, watchdog=Watchdog(tmp_path, 1.0, tmp_path / "rank0.json"))
+    assert (ending.state, ending.exit_code) == (State.FAILED, 143)
+    assert ending.ended_by == "hang: nothing written for 1 s"
+    said = output.read_text()
+    assert said.startswith("step 1\nperfproof: hang: nothing written for 1 s; the run is ended\n")
+    assert "in waits_for_the_others" in said
+
+
+def test_a_run_that_writes_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "rank0.json").touch()
+    code = "import time\nfor _ in range(8): time.sleep(0.3); print(1, flush=True)"
+    ending = run(
+        code, tmp_path / "launcher.txt", watchdog=Watchdog(tmp_path, 1.0, tmp_path / "rank0.json")
+    )
+    assert ending == Ending(State.COMPLETED, 0, "exit")
+
+
 def test_a_signal_before_the_start_starts_nothing(tmp_path: Path) -> None:
     with Supervisor() as supervisor:
         os.kill(os.getpid(), signal.SIGINT)
-        ending = supervisor.run(["/no/such/program"], os.environ, tmp_path / "out", 60)
+        ending = supervisor.run(["/no/such/program"], os.environ, tmp_path / "out", Limits(60))
     assert ending == Ending(State.CANCELLED, None, "signal 2")
     assert not (tmp_path / "out").exists()
 

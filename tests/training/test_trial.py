@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perfproof.core.errors import InputError
-from perfproof.schema.config import Lever, LeverCatalog
+from perfproof.schema.levers import Lever, LeverCatalog
 from perfproof.training.trial import trial_levers, trial_name
 
 WHERE = "config/levers/m.yaml"

@@ -6,7 +6,7 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,19 +38,33 @@ def preflight_command(
 
 
 def before_submission(workflow: Any, settings: Settings, root: Path) -> None:
-    """Do the preflight if this invocation of Snakemake submits a launch; end it when it fails."""
+    """Do the preflight if this invocation of Snakemake submits launches; end it when it fails."""
     executor = workflow.executor_plugin.name
-    rules = {job.rule.name for job in workflow.dag.needrun_jobs()}
-    if not settings.preflight or executor not in EXECUTORS or "launch" not in rules:
+    if not settings.preflight or executor not in EXECUTORS:
         return
+    jobs = [job for job in workflow.dag.needrun_jobs() if job.rule.name == "launch"]
+    if not jobs:
+        return
+    asked = largest(settings, [job.wildcards_dict for job in jobs])
     status_command = getattr(workflow.executor_settings, "status_command", None) or ""
-    command = preflight_command(settings, root, executor, status_command)
+    command = preflight_command(asked, root, executor, status_command)
     paths = [str(root / "scripts"), os.environ.get("PYTHONPATH", "")]
     env = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
     sys.stderr.flush()
     if subprocess.run(["/bin/sh", "-c", f"({command}) 1>&2"], env=env).returncode:
         lines = "the preflight failed: nothing was submitted; its lines above say what to do"
         raise WorkflowError(f"{lines} (--config preflight=false submits all the same)")
+
+
+def largest(settings: Settings, launches: Iterable[Mapping[str, str]]) -> Settings:
+    """The settings of the launch on most nodes, by its wildcards: what it can have, all can."""
+    asked = [settings.model_copy(update=_launch_keys(wildcards)) for wildcards in launches]
+    return max(asked, key=lambda one: one.nodes, default=settings)
+
+
+def _launch_keys(wildcards: Mapping[str, str]) -> dict[str, str | int]:
+    keys: dict[str, str | int] = {k: wildcards[k] for k in ("model", "trial") if k in wildcards}
+    return keys | ({"nodes": int(wildcards["nodes"])} if "nodes" in wildcards else {})
 
 
 def _call(module: str, options: Mapping[str, object]) -> str:

@@ -47,7 +47,8 @@ _PATTERNS: tuple[tuple[Cause, re.Pattern[str]], ...] = (
     ),
 )
 _HANG = re.compile(
-    r"Watchdog caught collective operation timeout|monitoredBarrier.*time|Timed out after \d+"
+    r"perfproof: hang: |Watchdog caught collective operation timeout|monitoredBarrier.*time"
+    r"|Timed out after \d+"
     r"|wait timeout after \d+ms|DistStoreError|Timeout waiting for key|Heartbeat monitor timed out"
 )
 _COLLECTIVE = re.compile(

@@ -1,12 +1,19 @@
-"""What of the shell's environment reaches the ranks, and the record of it."""
+"""What of the shell's environment reaches the ranks, and the record of it.
+
+`python -m perfproof.training.environment RUN_A RUN_B` compares the records of two runs.
+"""
 
 from __future__ import annotations
 
+import argparse
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
-from perfproof.core.files import digest_bytes
-from perfproof.schema.run import Environment
+from perfproof.core.errors import InputError
+from perfproof.core.files import digest_bytes, read_record
+from perfproof.core.step import Status, parser, run
+from perfproof.schema.run import Environment, Manifest
 
 # A variable of these name spaces changes what is measured: it comes from the recipe, a lever or
 # the cluster's file, or not at all.
@@ -61,3 +68,46 @@ def difference(first: Environment, second: Environment) -> dict[str, list[str]]:
         a, b = getattr(first, part), getattr(second, part)
         found[part] = sorted(name for name in a.keys() | b.keys() if a.get(name) != b.get(name))
     return found
+
+
+def lines(first: Environment, second: Environment) -> list[str]:
+    """The differences for a reader. What leaked in has digests only, which say nothing by sight."""
+    found = []
+    for part, names in difference(first, second).items():
+        a, b = getattr(first, part), getattr(second, part)
+        for name in names:
+            shown = [_shown(values, name, digests=part == "leaked") for values in (a, b)]
+            found.append(f"{part}  {name}: {shown[0]} | {shown[1]}")
+    return found
+
+
+def _shown(values: Mapping[str, str], name: str, *, digests: bool) -> str:
+    if name not in values:
+        return "absent"
+    return f"value {values[name] or 'not recorded'}" if digests else f"'{values[name]}'"
+
+
+def _of(run_dir: Path) -> Environment:
+    path = run_dir / "manifest.json" if run_dir.is_dir() else run_dir
+    if not path.is_file():
+        raise InputError(run_dir, "no manifest", "a run's directory, or its manifest.json")
+    return read_record(path, Manifest).environment
+
+
+def _step(arguments: argparse.Namespace) -> Status:
+    found = lines(_of(arguments.first), _of(arguments.second))
+    for line in found:
+        print(line)
+    return Status("ok", f"{len(found)} variables differ")
+
+
+def main() -> None:
+    """Command line."""
+    cli = parser("Compare what the ranks of two runs had in their environment.")
+    cli.add_argument("first", type=Path, help="directory of a run, or its manifest")
+    cli.add_argument("second", type=Path, help="the other run")
+    run(_step, cli.parse_args())
+
+
+if __name__ == "__main__":
+    main()

@@ -16,6 +16,7 @@ from perfproof.schema.base import Reason
 from perfproof.schema.cluster import HealthReport, NodeHealth
 from perfproof.schema.config import Cluster
 from perfproof.training.container import container_words
+from perfproof.training.processes import start
 from perfproof.training.upstream.entry import expanded
 from perfproof.training.workload import interpreter
 
@@ -68,25 +69,17 @@ def probe_nodes(
 
 def _run(argv: Sequence[str], env: Mapping[str, str], output: Path, limit_s: float) -> int | None:
     """The exit code of the probe; None where the deadline ended it. Answers so far are kept."""
-    with output.open("wb") as stream:
-        process = subprocess.Popen(
-            argv,
-            env=dict(env),
-            stdin=subprocess.DEVNULL,
-            stdout=stream,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+    process = start(argv, env, output)
+    try:
+        return process.wait(limit_s)
+    except subprocess.TimeoutExpired:
+        # srun ends its step on SIGTERM; killed at once it would leave the step to the nodes.
+        process.send_signal(signal.SIGTERM)
         try:
-            return process.wait(limit_s)
+            process.wait(_STOP_S)
         except subprocess.TimeoutExpired:
-            # srun ends its step on SIGTERM; killed at once it would leave the step to the nodes.
-            process.send_signal(signal.SIGTERM)
-            try:
-                process.wait(_STOP_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            process.kill()
+            process.wait()
     return None
 
 

@@ -11,9 +11,11 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import signal
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,15 +24,23 @@ from perfproof.core.files import digest_file, read_record, write_record
 from perfproof.core.step import Status, parser, run
 from perfproof.schema.config import Cluster, ResolvedRecipe
 from perfproof.schema.run import LaunchRecord, Manifest, State
-from perfproof.training.attempts import set_aside
+from perfproof.training.attempts import alone, set_aside
 from perfproof.training.environment import record
 from perfproof.training.exits import first_exit_code
 from perfproof.training.health import node_faults, probe_nodes
-from perfproof.training.manifest import MANIFEST_FILE, RECIPE_FILE, complete, open_manifest
+from perfproof.training.manifest import (
+    MANIFEST_FILE,
+    RANK0_FILE,
+    RECIPE_FILE,
+    complete,
+    open_manifest,
+)
 from perfproof.training.nodes import Allocation, allocation
+from perfproof.training.stall import Watchdog
 from perfproof.training.start import Start, plan
-from perfproof.training.supervise import Ending, Supervisor
+from perfproof.training.supervise import Ending, Limits, Supervisor
 from perfproof.training.workload import workload_module
+from perfproof.training.wrap import RANK_SAYS
 
 NODE_FAULT_EXIT = 42
 LAUNCHER_OUTPUT = "launcher.txt"
@@ -100,13 +110,32 @@ def _run(job: Job, start: Start, given: Allocation, supervisor: Supervisor) -> E
             return Ending(State.NODE_FAULT, None, f"node fault: {'; '.join(faults)}")
     output = job.run_dir / LAUNCHER_OUTPUT
     limit_s = time_limit_s(job.cluster, given.end_unix_s, time.time())
-    ending = supervisor.run(start.argv, start.env, output, limit_s)
+    ending = supervisor.run(start.argv, start.env, output, limits(job, limit_s))
     if ending.state is State.FAILED and output.is_file():
-        first = first_exit_code(output.read_text(errors="replace"))
-        ending = replace(ending, exit_code=first or ending.exit_code)
+        said = output.read_text(errors="replace")
+        if job.cluster.launcher == "srun" and not RANK_SAYS.search(said):
+            return Ending(State.NODE_FAULT, None, f"no rank started: {_end_of(said)}")
+        ending = replace(ending, exit_code=first_exit_code(said) or ending.exit_code)
     if output.is_file() and output.stat().st_size == 0:
         output.unlink()
     return ending
+
+
+def _end_of(said: str) -> str:
+    return " ".join(said.split())[-300:] or "no output of srun"
+
+
+def limits(job: Job, time_s: float) -> Limits:
+    """What ends the ranks, if they do not end themselves.
+
+    srun has to take its ranks down; those of this machine must be gone at once.
+    """
+    stall_min = job.cluster.stall_timeout_min
+    watchdog = (
+        Watchdog(job.run_dir, 60.0 * stall_min, job.run_dir / RANK0_FILE) if stall_min else None
+    )
+    local = job.cluster.launcher == "local"
+    return Limits(time_s, watchdog, signal.SIGKILL if local else signal.SIGTERM)
 
 
 def time_limit_s(cluster: Cluster, end_unix_s: float | None, now_unix_s: float) -> float:
@@ -156,12 +185,14 @@ def _step(arguments: argparse.Namespace, states: list[State]) -> Status:
         run_id=arguments.run_id,
         prefix=tuple(shlex.split(arguments.launcher_prefix)),
     )
-    arguments.record.unlink(missing_ok=True)
-    set_aside(job.run_dir, keep=[arguments.recipe])
-    manifest = launch(job, os.environ)
-    states.append(manifest.state)
-    if manifest.state in _RESULTS:
-        write_record(arguments.record, launch_record(manifest, job.run_dir))
+    # In a SLURM job the lock of a lost node could outlive it and refuse the retry.
+    with nullcontext() if "SLURM_JOB_ID" in os.environ else alone(job.run_dir):
+        arguments.record.unlink(missing_ok=True)
+        set_aside(job.run_dir, keep=[arguments.recipe])
+        manifest = launch(job, os.environ)
+        states.append(manifest.state)
+        if manifest.state in _RESULTS:
+            write_record(arguments.record, launch_record(manifest, job.run_dir))
     return status(manifest)
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import importlib
 import os
+import signal
 from pathlib import Path
 
 import torch
@@ -24,6 +26,8 @@ def main() -> None:
     cli.add_argument("--run-dir", type=Path, required=True)
     cli.add_argument("--device", choices=("cpu", "gpu"), required=True)
     arguments = cli.parse_args()
+    # Where a rank hangs is asked for so.
+    faulthandler.register(signal.SIGUSR1)
     resolved = read_record(arguments.run_dir / RECIPE_FILE, ResolvedRecipe)
     who = identity(os.environ)
     check_world(resolved, who)

@@ -65,6 +65,9 @@ def wrapped(
     """
     words = [interpreter(), "-m", "perfproof.training.wrap", "--run-dir", str(run_dir.resolve())]
     words += ["--ranks", str(ranks)]
+    if cluster.launcher == "local":
+        # Not under srun, whose daemons see to it: which of their threads is the parent is unknown.
+        words.append("--die-with-parent")
     for name, template in sorted(command.rank_env.items()):
         words += ["--rank-env", f"{name}={template}"]
     if command.cwd:

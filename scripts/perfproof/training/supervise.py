@@ -1,4 +1,4 @@
-"""Run the ranks to their end, whatever the end is: exit, signal, time limit."""
+"""Run the ranks to their end, whatever the end is: exit, signal, time limit, hang."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
@@ -16,9 +16,14 @@ from typing import Any, Self
 import psutil
 
 from perfproof.schema.run import State
+from perfproof.training.processes import ask_for_stacks, start
+from perfproof.training.stall import Watchdog
 
 _FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _POLL_S = 0.05
+# What ranks get to write their stacks; on other nodes a signal takes a moment to arrive.
+_STACKS_S = 2.0
+HANG = "hang"
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,15 @@ class Ending:
     state: State
     exit_code: int | None
     ended_by: str
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What ends ranks that do not end themselves. `death_signal`: when this process is killed."""
+
+    time_s: float
+    watchdog: Watchdog | None = None
+    death_signal: int = signal.SIGTERM
 
 
 @dataclass
@@ -59,7 +73,7 @@ class Supervisor:
             signal.signal(number, handler)
 
     def run(
-        self, argv: Sequence[str], env: Mapping[str, str], output: Path, limit_s: float
+        self, argv: Sequence[str], env: Mapping[str, str], output: Path, limits: Limits
     ) -> Ending:
         """Start `argv` in its own process group and wait; what it prints itself goes to `output`.
 
@@ -67,37 +81,41 @@ class Supervisor:
         """
         if self.signal_number is not None:
             return self.cancelled(None)
-        with output.open("wb") as stream:
-            process = subprocess.Popen(
-                argv,
-                env=dict(env),
-                stdin=subprocess.DEVNULL,
-                stdout=stream,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        self._process = process
-        late = self._wait(process, time.monotonic() + limit_s)
-        if late or self.signal_number is not None:
+        process = self._process = start(argv, env, output, limits.death_signal)
+        over = self._wait(process, limits)
+        if over and over.state is State.FAILED:
+            self._tell_of_hang(process, output, over.ended_by)
+        if over or self.signal_number is not None:
             self._stop(process, signal.SIGTERM)
         code = _exit_code(process.returncode)
         if self.signal_number is not None:
             return self.cancelled(code)
-        if late:
-            return Ending(State.TIMEOUT, code, f"time limit of {limit_s:.0f} s")
-        return _own_ending(process.returncode, code)
+        return replace(over, exit_code=code) if over else _own_ending(process.returncode, code)
 
     def cancelled(self, exit_code: int | None) -> Ending:
         """The ending by a signal to this process."""
         return Ending(State.CANCELLED, exit_code, f"signal {self.signal_number}")
 
-    def _wait(self, process: subprocess.Popen[bytes], deadline: float) -> bool:
-        """Wait for the end, a signal or the deadline; True when it was the deadline."""
+    def _wait(self, process: subprocess.Popen[bytes], limits: Limits) -> Ending | None:
+        """Wait for the end, a signal or a limit; the ending where it was a limit."""
+        deadline = time.monotonic() + limits.time_s
         while process.poll() is None and self.signal_number is None:
-            if time.monotonic() > deadline:
-                return True
+            now = time.monotonic()
+            if now > deadline:
+                return Ending(State.TIMEOUT, None, f"time limit of {limits.time_s:.0f} s")
+            silent_s = limits.watchdog.stalled_s(now) if limits.watchdog else None
+            if silent_s is not None:
+                return Ending(State.FAILED, None, f"{HANG}: nothing written for {silent_s:.0f} s")
             time.sleep(_POLL_S)
-        return False
+        return None
+
+    def _tell_of_hang(self, process: subprocess.Popen[bytes], output: Path, words: str) -> None:
+        """Say so where the cause is looked for; let the ranks say where they stand."""
+        with contextlib.suppress(OSError), output.open("a") as stream:
+            stream.write(f"perfproof: {words}; the run is ended\n")
+        pids = [process.pid, *(child.pid for child in _descendants(process.pid))]
+        if ask_for_stacks(pids):
+            _until(lambda: process.poll() is not None, _STACKS_S)
 
     def _stop(self, process: subprocess.Popen[bytes], number: int) -> None:
         """Pass the signal on, wait, kill what is left: ranks may sit in sessions of their own."""

@@ -9,12 +9,17 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from pathlib import Path
 
 from perfproof.core.errors import InputError
 from perfproof.training.identity import Identity, identity
 from perfproof.training.nodes import host_name
+from perfproof.training.processes import die_with_parent
+
+# What every rank says on the launcher's output before anything else.
+RANK_SAYS = re.compile(r"^rank \d+ of \d+, ", re.MULTILINE)
 
 
 def main() -> None:
@@ -24,6 +29,7 @@ def main() -> None:
     cli.add_argument("--rank-env", action="append", default=[], metavar="NAME=TEMPLATE")
     cli.add_argument("--cwd", type=Path)
     cli.add_argument("--ranks", type=int, help="how many ranks there must be")
+    cli.add_argument("--die-with-parent", action="store_true", help="also when it is killed")
     cli.add_argument("--exec", nargs=argparse.REMAINDER, required=True, dest="command")
     arguments = cli.parse_args()
     try:
@@ -36,6 +42,8 @@ def main() -> None:
     for item in arguments.rank_env:
         name, _, template = item.partition("=")
         env[name] = who.fill(template)
+    if arguments.die_with_parent:
+        die_with_parent()
     _redirect(arguments.run_dir / f"log_rank{who.rank}.txt")
     if arguments.cwd:
         os.chdir(arguments.cwd)

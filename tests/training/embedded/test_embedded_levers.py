@@ -63,7 +63,7 @@ def test_losses_fall(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[s
         ("orbit2", {"activation_checkpointing": True}, "activation_checkpointing", "on"),
         ("orbit2", {"sdpa_backend": "math"}, "sdpa_blocks", "math"),
         ("orbit2", {"sdpa_backend": "flash"}, "sdpa_var_agg", "flash"),
-        ("orbit2", {"sdpa_backend": "efficient+math"}, "sdpa_allowed", "efficient+math"),
+        ("orbit2", {"sdpa_backend": "efficient+math"}, "sdpa_backends", "efficient+math"),
         ("orbit2", {"compile": True, "compile_backend": "aot_eager"}, "compile", "on"),
         ("hydragnn", {"batch_size": 2}, "batch_size", "2"),
         ("hydragnn", {"num_workers": 1, "persistent_workers": True}, "persistent_workers", "on"),

@@ -136,7 +136,7 @@ def test_rank_0_reports_what_it_realised(
 def test_orbit2_reports_the_attention_it_used(orbit2: Run) -> None:
     report = orbit2.manifest.rank0
     assert report is not None
-    assert report.effects["sdpa_allowed"] == "flash+efficient+cudnn+math"
+    assert report.effects["sdpa_backends"] == "cudnn+efficient+flash+math"
     assert report.effects["sdpa_var_agg_batch"] == "32"
     assert report.effects["sdpa_blocks"] in ("flash", "math")
 
