@@ -65,17 +65,29 @@ def test_a_log_with_times_is_preferred_to_one_without(tmp_path: Path) -> None:
     assert foms(tmp_path, files).integrity.steady_steps == 2
 
 
-def test_records_fill_in_what_the_models_own_lines_lack(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("recorded", "step_time"), [(4, 2.0), (3, 1.0)])
+def test_records_of_every_step_give_the_times(
+    tmp_path: Path, recorded: int, step_time: float
+) -> None:
+    """They hold the wait for the batch, the model's own lines do not; some steps are no account."""
     own = edm_log([[Step(1.0)] * 4] * 2)
-    flags = [{"profiled": int(epoch == 1)} for epoch in range(2)]
     text = own + "".join(
-        step_record(i=4 * e + i, dt=2.0, y="8x3x4x4", **flags[e])
+        step_record(epoch=e, i=i, dt=2.0, y="8x3x4x4", profiled=int(e == 1))
         for e in range(2)
-        for i in range(4)
+        for i in range(recorded)
+    )
+    found = foms(tmp_path, {"log_rank0.txt": text, "config.yaml": orbit2_config(8)})
+    assert set(found.steady_step_times_s) == {step_time}
+
+
+def test_records_fill_in_what_the_models_own_lines_lack(tmp_path: Path) -> None:
+    """And the other way round: flags of one account, batches of the other."""
+    own = edm_log([[Step(1.0, 8)] * 4] * 2)
+    text = own + "".join(
+        step_record(epoch=e, i=i, dt=2.0, profiled=int(e == 1)) for e in range(2) for i in range(4)
     )
     found = foms(tmp_path, {"log_rank0.txt": text, "config.yaml": orbit2_config(8)})
     assert found.throughput_method is Method.REALISED_BATCH
-    assert found.steady_step_times_s == [1.0]
     assert found.integrity.profiled_steps_excluded == 4
 
 

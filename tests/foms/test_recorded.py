@@ -76,15 +76,19 @@ ORBIT2 = {
 
 
 @pytest.mark.parametrize("name", ORBIT2)
-def test_median_of_the_models_own_lines(runs: Path, name: str) -> None:
+def test_records_of_every_step_come_before_the_models_own_lines(runs: Path, name: str) -> None:
+    """tic4-tic1 leaves the loader out; the published rate, from the records, does not."""
     run = runs / "orbit2" / name
     found, row = read(run, ORBIT2[name]), reference(runs, run)
     assert found.step_time_s is not None
-    assert found.integrity.step_time_source is StepTimeSource.TIC4_TIC1
-    assert found.step_time_s.median * 1e3 == pytest.approx(float(row["tic_ms_median"]), rel=0.02)
-    # tic4-tic1 leaves the loader out, the published rate does not.
+    # Where a trace was written between two epochs the records lack the epochs' last steps.
+    cut = name in ("117m_bf16_b8_trace", "117m_fp32_b8_trace")
+    source = StepTimeSource.TIC4_TIC1 if cut else StepTimeSource.STEP_RECORD
+    assert found.integrity.step_time_source is source
+    median = float(row["tic_ms_median" if cut else "step_ms_median"])
+    assert found.step_time_s.median * 1e3 == pytest.approx(median, rel=0.005)
     rate = float(row["fom"])
-    assert rate <= (found.throughput_samples_per_s or 0) <= 1.05 * rate
+    assert found.throughput_samples_per_s == pytest.approx(rate, rel=0.05 if cut else 0.005)
     assert found.reasons["epoch_time_s"] is Reason.NOT_PRINTED
     assert found.integrity.samples_per_epoch == 8 * found.integrity.ranks * (  # type: ignore[operator]
         found.integrity.batches_per_epoch or 0
@@ -150,7 +154,7 @@ def test_tiny_runs_on_a_processor(runs: Path) -> None:
     assert hydragnn.reasons["throughput_samples_per_s"] is Reason.RANKS_UNKNOWN
     assert hydragnn.integrity.steady_steps == 5
     orbit2 = read(runs / "cpu_mini/orbit2_tiny", [3, 4])
-    assert orbit2.integrity.steady_steps == 2
+    assert orbit2.integrity.steady_steps == 1
     assert orbit2.reasons["hbm_reserved_bytes"] is Reason.NO_DEVICE
 
 

@@ -10,7 +10,7 @@ from perfproof.foms.log import Log
 from perfproof.foms.step_table import Flags, Floats, Steps
 from perfproof.schema.foms import StepTimeSource
 
-# What the model itself prints comes before records of an instrumented run.
+# What models print themselves.
 _OWN_SOURCES = (StepTimeSource.TIC4_TIC1, StepTimeSource.BATCH_SECONDS)
 
 
@@ -38,25 +38,31 @@ class Batches:
         return sorted(several | {int(size) for size in np.unique(equal)})
 
 
-def completed(steps: Steps, records: Steps) -> Steps:
-    """The model's own steps with what only the records of the same steps say."""
-    profiled = steps.profiled | records.profiled
+def completed(steps: Steps, other: Steps) -> Steps:
+    """Steps with what only the other account of the same steps says."""
+    profiled = steps.profiled | other.profiled
     if steps.reports.any():
         return replace(steps, profiled=profiled)
     return replace(
-        steps, profiled=profiled, size=records.size, reports=records.reports, mixed=records.mixed
+        steps, profiled=profiled, size=other.size, reports=other.reports, mixed=other.mixed
     )
 
 
 def step_source(log: Log) -> StepTimeSource | None:
-    """The table that gives step times: the model's own lines if it prints every step's time."""
+    """The table that gives step times: records of every step, which hold the wait for the batch.
+
+    Without them the model's own lines; those leave the loader out, so that a change of the loader
+    shows in neither.
+    """
     own = [source for source in _OWN_SOURCES if source in log.tables]
     complete = [source for source in own if _times_every_step(log.tables[source].steps())]
-    if complete:
-        return complete[0]
-    if StepTimeSource.STEP_RECORD in log.tables:
-        return StepTimeSource.STEP_RECORD
-    return own[0] if own else None
+    records = log.tables.get(StepTimeSource.STEP_RECORD)
+    if records is not None:
+        steps = records.steps()
+        most = max((len(log.tables[source].steps()) for source in complete), default=0)
+        if not complete or (_times_every_step(steps) and len(steps) >= most):
+            return StepTimeSource.STEP_RECORD
+    return next(iter([*complete, *own]), None)
 
 
 def _times_every_step(steps: Steps) -> bool:

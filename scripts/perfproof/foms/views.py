@@ -86,10 +86,11 @@ def _steps(log: Log, window: Profiled) -> StepView | None:
     source = step_source(log)
     if source is None:
         return None
-    steps, records = log.tables[source].steps(), log.tables.get(StepTimeSource.STEP_RECORD)
-    same = records.steps() if records and source is not StepTimeSource.STEP_RECORD else None
-    if same is not None and len(same) == len(steps):
-        steps = completed(steps, same)
+    steps = log.tables[source].steps()
+    for other, table in sorted(log.tables.items()):
+        same = table.steps() if other is not source else None
+        if same is not None and len(same) == len(steps):
+            steps = completed(steps, same)
     profiled = profiled_steps(steps, window)
     return StepView(source, steps, Batches.of(steps), profiled, steady_steps(steps, profiled))
 

@@ -23,7 +23,7 @@ class StepTimeSource(StrEnum):
 
     `tic4_tic1` (ORBIT-2) is synchronised on both sides and leaves out the wait for the batch;
     `batch_seconds` (older ORBIT-2) is printed for every tenth step only; a `step_record` runs from
-    step to step, so it holds the wait for the batch.
+    step to step, so it holds the wait for the batch, and comes first where every step has one.
     """
 
     TIC4_TIC1 = "tic4_tic1"

@@ -20,6 +20,8 @@ class EmbeddedModel:
     architecture: type[Strict]
     data: type[Strict]
     refuse: Callable[[Recipe, Path], None]
+    features: frozenset[str]
+    """Switches of the recipe that levers may require, as the trainer offers them."""
 
     def check(self, recipe: Recipe, where: Path) -> None:
         """Refuse what this workload would silently ignore. `where` is the recipe's file."""
@@ -31,7 +33,12 @@ class EmbeddedModel:
         self.refuse(recipe, where)
 
 
+_ALL = frozenset(
+    {"activation_checkpointing", "compile", "persistent_workers", "float64", "float32", "bfloat16"}
+)
 MODELS: Mapping[str, EmbeddedModel] = {
-    "hydragnn": EmbeddedModel(hydragnn.Architecture, hydragnn.Data, hydragnn.refuse),
-    "orbit2": EmbeddedModel(orbit2.Architecture, orbit2.Data, orbit2.refuse),
+    "hydragnn": EmbeddedModel(hydragnn.Architecture, hydragnn.Data, hydragnn.refuse, _ALL),
+    "orbit2": EmbeddedModel(
+        orbit2.Architecture, orbit2.Data, orbit2.refuse, _ALL | {"sdpa_backend"}
+    ),
 }

@@ -50,7 +50,16 @@ def common_effects(model: nn.Module, loader: DataLoader[Any]) -> dict[str, str]:
         "compile": _switch(compiled),
         "activation_checkpointing": _switch(bool(recomputed)),
         "intra_op_threads": str(torch.get_num_threads()),
+        "float32_matmul_precision": torch.get_float32_matmul_precision(),
+        "tunable_op": tunable_op(),
     }
+
+
+def tunable_op() -> str:
+    """Whether PyTorch picks GEMM kernels by its own table: `off`, `on`, or `tuning` it as well."""
+    if not torch.cuda.is_available() or not torch.cuda.tunable.is_enabled():
+        return "off"
+    return "tuning" if torch.cuda.tunable.tuning_is_enabled() else "on"
 
 
 def _switch(on: bool) -> str:

@@ -12,12 +12,13 @@ from torch import Tensor, nn
 from perfproof.training.embedded.compiling import compile_parts
 from perfproof.training.embedded.context import Context, mean_over_ranks, save_checkpoint
 from perfproof.training.embedded.hydragnn import data
-from perfproof.training.embedded.hydragnn.lines import Printer, StepClock, StepRecord
+from perfproof.training.embedded.hydragnn.lines import Printer
 from perfproof.training.embedded.hydragnn.loss import losses
 from perfproof.training.embedded.hydragnn.model import Potential
 from perfproof.training.embedded.hydragnn.settings import Architecture, Data
 from perfproof.training.embedded.loading import endless
 from perfproof.training.embedded.profiling import profiler, window_steps
+from perfproof.training.embedded.records import StepClock, StepRecord
 from perfproof.training.embedded.report import write_report
 
 AfterStep = Callable[[], None]

@@ -39,7 +39,7 @@ def realised_attention(context: Context) -> dict[str, str]:
     batch = context.training.batch_size
     variables = data.variables_in + data.variables_out
     return {
-        "sdpa_allowed": "+".join(_allowed()),
+        "sdpa_backends": "+".join(sorted(_allowed())),
         "sdpa_var_agg": _picked(context, sizes, batch * tokens, 1, variables),
         "sdpa_blocks": _picked(context, sizes, batch, tokens, tokens),
         "sdpa_var_agg_batch": str(batch * tokens),

@@ -1,4 +1,4 @@
-"""What ranks print: the lines of ORBIT-2's diffusion trainer, to the space."""
+"""What ranks print: the lines of ORBIT-2's diffusion trainer, to the space, and step records."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from perfproof.training.embedded.context import Context
 from perfproof.training.embedded.orbit2.settings import Architecture, Data
+from perfproof.training.embedded.records import StepRecord
 
 _UNITS = ((1e9, "G"), (1e6, "M"), (1e3, "K"))
 
@@ -58,6 +59,12 @@ def step_lines(context: Context, batch: int, rates: list[float], seconds: float)
             f"torch.cuda.memory_reserved: {reserved:f}GB"
         )
     print(f"my rank 0. tic4-tic1 in {seconds:0.4f} seconds\n")
+
+
+def step_record(context: Context, record: StepRecord) -> None:
+    """The whole step with its wait for the batch, which tic4-tic1 leaves out; rank 0."""
+    if context.is_first:
+        print(record.line())
 
 
 def epoch_start(context: Context, epoch: int) -> None:

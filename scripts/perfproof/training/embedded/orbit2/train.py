@@ -19,6 +19,7 @@ from perfproof.training.embedded.orbit2.edm import residual_loss
 from perfproof.training.embedded.orbit2.model import Denoiser
 from perfproof.training.embedded.orbit2.settings import Architecture, Data
 from perfproof.training.embedded.profiling import profiler, window_steps
+from perfproof.training.embedded.records import StepClock, StepRecord
 from perfproof.training.embedded.report import write_report
 
 Batch = tuple[Tensor, Tensor]
@@ -70,12 +71,27 @@ class Trainer:
         """At most `steps` steps. `after_step` is called after each."""
         lines.epoch_start(self.context, number)
         total = torch.zeros((), device=self.context.device)
+        clock = StepClock.now()
+        # The loader's start is part of the first step, as it is part of the epoch.
         for index, batch in enumerate(itertools.islice(batches, steps)):
-            total += self.step(number, index, batch)
+            waited = clock.elapsed_s()
+            loss = self.step(number, index, batch)
+            total += loss
             if after_step:
                 after_step()
+            record = StepRecord(
+                number,
+                index,
+                *clock.next_step(),
+                samples=len(batch[1]),
+                dataload_s=waited,
+                loss=float(loss),
+                profiled=after_step is not None,
+            )
+            lines.step_record(self.context, record)
             if number == index == 0:
                 self.report()
+                clock = StepClock.now()
         lines.epoch_end(self.context, number, total)
 
     def profiled_epoch(self, number: int) -> None:
