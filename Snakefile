@@ -40,6 +40,7 @@ include: "rules/traces.smk"
 include: "rules/foms.smk"
 include: "rules/telemetry.smk"
 include: "rules/claims.smk"
+include: "rules/levers.smk"
 include: "rules/report.smk"
 include: "rules/cluster.smk"
 

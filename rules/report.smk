@@ -7,6 +7,7 @@ rule combine:
         verified=collect(
             "results/{{run}}/verified/{source}.json", source=["trace", "telemetry"]
         ),
+        probe=LOOP.probe_files,
     output:
         report="results/{run}/combined_report.json",
     log:
@@ -18,7 +19,7 @@ rule combine:
     shell:
         "python -m perfproof.report.combine --inventory {input.inventory} --foms {input.foms} "
         "--traces {input.traces} --telemetry {input.telemetry} --verified {input.verified} "
-        "--out {output.report} 2>&1 | tee {log}"
+        "--probe {input.probe} --out {output.report} 2>&1 | tee {log}"
 
 
 rule render:

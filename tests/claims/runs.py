@@ -9,8 +9,9 @@ from perfproof.claims import analyze_trace, verify_trace
 from perfproof.core.files import write_record
 from perfproof.schema.base import Reason
 from perfproof.schema.claims import ClaimSet, VerifiedSet
-from perfproof.schema.config import LeverCatalog, Recipe, ResolvedRecipe, Workload
+from perfproof.schema.config import Recipe, ResolvedRecipe, Workload
 from perfproof.schema.foms import Distribution, Foms, Integrity, LossVerdict, Primary
+from perfproof.schema.levers import LeverCatalog
 from perfproof.schema.run import Device, Inventory, Manifest, RankReport, State, Versions
 from perfproof.schema.traces import TraceSummary
 from perfproof.traces.tables import analyse

@@ -13,7 +13,7 @@ import pytest
 from perfproof.core.files import write_record
 from perfproof.schema.base import Reason
 from perfproof.schema.claims import BottleneckClass, Claim, ClaimSet, Verdict
-from perfproof.schema.config import Lever, LeverCatalog
+from perfproof.schema.levers import Lever, LeverCatalog
 from perfproof.schema.traces import Finding, TraceSummary
 from perfproof.traces.tables import analyse
 from tests.claims.kineto import Kineto, inventory_of
@@ -184,10 +184,10 @@ def test_levers_come_from_the_catalog_by_class(tmp_path: Path) -> None:
     catalog = LeverCatalog(
         model="m",
         levers=[
-            Lever(id="graphs", description="", classes=["cpu_dispatch"]),
-            Lever(id="compile", description="", classes=["gpu_memory_hbm", "cpu_dispatch"]),
-            Lever(id="trace-more", description="", classes=["cpu_dispatch"], kind="diagnostic"),
-            Lever(id="bf16", description="", classes=["gpu_compute"]),
+            Lever(id="graphs", description="x", classes=["cpu_dispatch"]),
+            Lever(id="compile", description="x", classes=["gpu_memory_hbm", "cpu_dispatch"]),
+            Lever(id="trace-more", description="x", classes=["cpu_dispatch"], kind="diagnostic"),
+            Lever(id="bf16", description="x", classes=["gpu_compute"]),
         ],
     )
     steps(Kineto(), dispatch_bound).write(tmp_path / "run" / "trace_rank0.json.gz")

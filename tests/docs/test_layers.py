@@ -12,6 +12,8 @@ from tests.docs.ledger import ROOT
 
 PACKAGE = ROOT / "scripts" / "perfproof"
 SHARED = {"schema", "core"}
+# The optimizer loop sits above all stages: it may use them, none may use it.
+ABOVE = "levers"
 # What the Snakefile asks needs to know which files a run has and what its recipe resolves to.
 PLAN = PACKAGE / "core" / "dag.py"
 STAGES = sorted(p.name for p in PACKAGE.iterdir() if p.is_dir() and p.name[0] not in "._")
@@ -32,7 +34,7 @@ def test_imports_are_seen() -> None:
     assert {"artifacts", "core", "schema", "training"} <= set(imported(PLAN))
 
 
-@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("stage", [stage for stage in STAGES if stage != ABOVE])
 def test_a_stage_imports_no_other(stage: str) -> None:
     files = [path for path in sorted((PACKAGE / stage).rglob("*.py")) if path != PLAN]
     foreign = set(STAGES) - SHARED - {stage}

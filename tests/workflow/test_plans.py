@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.training.test_resolve import shipped
 from tests.workflow.tree import planned, snakemake
 
 ANALYSIS = {
@@ -43,17 +44,16 @@ def test_a_run_is_launched_and_analysed(shared_tree: Path, arguments: tuple[str,
 
 
 @pytest.mark.workflow
-def test_every_lever_of_every_catalog_can_be_a_trial(root: Path, shared_tree: Path) -> None:
-    import yaml
-
-    for path in sorted((root / "config" / "levers").glob("*.yaml")):
-        targets = [
-            f"results/{path.stem}/trials/{lever['id']}/nodes-1/rep-0/record.json"
-            for lever in yaml.safe_load(path.read_text())["levers"]
-        ]
-        result = snakemake(shared_tree, "-n", *targets)
-        assert result.returncode == 0, result.stdout + result.stderr
-        assert planned(result)["launch"] == len(targets)
+@pytest.mark.parametrize("model", ["hydragnn", "orbit2"])
+def test_every_lever_that_resolves_can_be_a_trial(
+    root: Path, shared_tree: Path, model: str
+) -> None:
+    """The others are refused with a reason: `tests/training/test_resolve.py`."""
+    digests, _ = shipped(root, model)
+    targets = [f"results/{model}/trials/{lever}/nodes-1/rep-0/record.json" for lever in digests]
+    result = snakemake(shared_tree, "-n", *targets)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert planned(result)["launch"] == len(targets)
 
 
 @pytest.mark.workflow

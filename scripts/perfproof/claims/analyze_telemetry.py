@@ -18,8 +18,8 @@ from perfproof.core.files import read_record, write_record
 from perfproof.core.step import Status, ok_or_partial, parser, run
 from perfproof.schema.base import Problem
 from perfproof.schema.claims import ClaimSet, Evidence, Source
-from perfproof.schema.config import LeverCatalog
 from perfproof.schema.foms import Foms
+from perfproof.schema.levers import LeverCatalog
 from perfproof.schema.run import Inventory
 from perfproof.schema.telemetry import GpuTelemetry, TelemetrySummary
 

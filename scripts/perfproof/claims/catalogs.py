@@ -7,8 +7,8 @@ from pathlib import Path
 
 from perfproof.core.errors import InputError
 from perfproof.core.files import read_yaml, validate
-from perfproof.schema.config import LeverCatalog
 from perfproof.schema.foms import Foms
+from perfproof.schema.levers import LeverCatalog
 
 
 def read_catalog(paths: Sequence[Path], run_id: str, foms: Foms | None) -> LeverCatalog | None:

@@ -12,7 +12,7 @@ from perfproof.claims.selection import Choice
 from perfproof.claims.vocabulary import ShareRule
 from perfproof.schema.base import Reason
 from perfproof.schema.claims import BottleneckClass, Claim, Source
-from perfproof.schema.config import LeverCatalog
+from perfproof.schema.levers import LeverCatalog
 
 _HOST_BOUND = frozenset(
     {BottleneckClass.CPU_DISPATCH, BottleneckClass.HOST_CPU, BottleneckClass.DATALOADER}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 from perfproof.core.errors import InputError, unknown
 from perfproof.core.files import read_yaml, validate
-from perfproof.schema.config import Cluster, LeverCatalog, Recipe, Settings
+from perfproof.schema.config import Cluster, Recipe, Settings
+from perfproof.schema.levers import LeverCatalog
 
 T = TypeVar("T")
 
@@ -42,8 +44,14 @@ def load_cluster(root: Path, cluster: str) -> Cluster:
 def load_levers(root: Path, model: str) -> LeverCatalog:
     """`config/levers/<model>.yaml`."""
     path = known(root, "levers", "model", model)
-    catalog = validate(read_yaml(path), LeverCatalog, path)
+    catalog = _catalog(path, path.read_bytes())
     return _named(catalog, "model", catalog.model, model, path)
+
+
+@functools.lru_cache(maxsize=8)
+def _catalog(path: Path, _: bytes) -> LeverCatalog:
+    """Parsed once for each content: planning a loop resolves every lever."""
+    return validate(read_yaml(path), LeverCatalog, path)
 
 
 def known(root: Path, folder: str, kind: str, name: str) -> Path:

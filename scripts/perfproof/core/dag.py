@@ -19,7 +19,7 @@ from perfproof.artifacts.discover import discover
 from perfproof.cluster import exclude, utc
 from perfproof.cluster.scheduler import known_nodes
 from perfproof.core import config, layout, resources
-from perfproof.core.errors import InputError
+from perfproof.core.errors import InputError, unknown
 from perfproof.core.files import digest_bytes, digest_record
 from perfproof.schema.config import Cluster, ResolvedRecipe, Settings
 from perfproof.training.resolve import resolve
@@ -44,11 +44,17 @@ class Plan:
         self.cluster: Cluster = config.load_cluster(self.root, self.settings.cluster)
         self.launches: bool = not self.settings.artifacts
         self._cores = cores
+        # The optimizer loop's own wish for a run's nodes (levers/chain.py).
+        self.pin: Callable[[Any], str] = lambda _: ""
         self._check_what_it_needs()
 
     def _check_what_it_needs(self) -> None:
         """Meet bad input before any job starts."""
         chosen, results = self.settings, Path("results")
+        if chosen.levers:
+            known = [lever.id for lever in config.load_levers(self.root, chosen.model).levers]
+            for name in set(chosen.levers) - set(known):
+                raise unknown("config", "lever", name, known)
         if not self.launches:
             discover(Path(chosen.artifacts))
             layout.check_name_is_free(chosen, results)
@@ -133,7 +139,9 @@ class Plan:
 
         def value(wildcards: Any) -> int | str | None:
             resolved = self._resolve(wildcards.model, wildcards.trial, int(wildcards.nodes))
-            flag = self._exclude_flag() if name == "slurm_extra" else ""
+            # --exclude comes last: what follows a node's name must not be a blank.
+            wishes = [self.pin(wildcards), self._exclude_flag()] if name == "slurm_extra" else []
+            flag = " ".join(filter(None, wishes))
             found: int | str | None = getattr(resources.request(self.cluster, resolved, flag), name)
             return found
 

@@ -15,13 +15,14 @@ from perfproof.core.step import Status, ok_or_partial, parser, run
 from perfproof.report.card import run_card
 from perfproof.report.facts import Facts
 from perfproof.report.limits import limits
+from perfproof.report.remedy import read_remedy
 from perfproof.report.tables import profiled_step_s
 from perfproof.report.verdict import sentence
 from perfproof.schema.base import Problem, Reason
 from perfproof.schema.claims import Verdict, VerifiedClaim, VerifiedSet
 from perfproof.schema.cluster import RunEnding
 from perfproof.schema.foms import Foms
-from perfproof.schema.report import InputFile, Provenance, Quality, Report
+from perfproof.schema.report import InputFile, Provenance, Quality, RemedyProbe, Report
 from perfproof.schema.run import Inventory, Manifest, Role, State
 from perfproof.schema.telemetry import TelemetrySummary
 from perfproof.schema.traces import TraceSummary
@@ -40,6 +41,7 @@ def combine(
     profiled_step_s: float | None = None,
     problems: Sequence[Problem] = (),
     ending: RunEnding | None = None,
+    remedy: RemedyProbe | None = None,
 ) -> Report:
     """Rank the claims, say what was found and what cannot be. `InputError` if nothing is usable."""
     _same_run(inventory, (foms, traces, telemetry, *verified))
@@ -61,6 +63,7 @@ def combine(
         foms=foms,
         quality=[Quality(rank=r.rank, file=r.file, findings=r.findings) for r in traces.ranks],
         claims=proven,
+        remedy_probe=remedy,
         refuted=by_verdict[Verdict.REFUTED],
         inconclusive=by_verdict[Verdict.INCONCLUSIVE],
         telemetry=telemetry,
@@ -151,6 +154,7 @@ def _step(arguments: argparse.Namespace) -> Status:
         _or_problem(lambda: profiled_step_s(base, traces), base, problems),
         problems,
         _or_problem(lambda: _ending(inventory), Path(inventory.root), problems),
+        read_remedy(arguments.probe),
     )
     write_record(arguments.out, report)
     return _status_of(report)
@@ -195,6 +199,9 @@ def main() -> None:
     cli.add_argument("--traces", type=Path, required=True, help="tables/trace_summary.json")
     cli.add_argument("--telemetry", type=Path, required=True, help="telemetry_summary.json")
     cli.add_argument("--verified", type=Path, nargs="*", default=[], help="verified/*.json")
+    cli.add_argument(
+        "--probe", type=Path, nargs="*", default=[], help="probe/choice.json, last step of its runs"
+    )
     cli.add_argument("--out", type=Path, required=True, help="combined_report.json")
     run(_step, cli.parse_args())
 

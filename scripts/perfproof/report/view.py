@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from perfproof.core.errors import InputError
 from perfproof.report import plots
+from perfproof.report.remedy import remedy_sentence
 from perfproof.report.tables import PARTS, Timeline, Tops, timelines, tops
 from perfproof.report.units import Missing, clip, number, shown
 from perfproof.report.view_claims import ClaimView, claim_view
@@ -48,6 +49,7 @@ class View:
     foms: list[Field]
     integrity: list[Field]
     claims: list[ClaimView]
+    remedy: str
     where: plots.Plot | None
     where_note: str
     where_table: Grid | None
@@ -84,6 +86,7 @@ def build(report: Report, summary: TraceSummary, base: Path) -> tuple[View, list
         foms=figures(report.foms),
         integrity=integrity(report.foms.integrity),
         claims=[claim_view(claim) for claim in report.claims],
+        remedy=remedy_sentence(report.remedy_probe) if report.remedy_probe else "",
         where=plots.where_the_step_goes(_most_idle(rows)) if rows else None,
         where_note=_where_note(rows, summary),
         where_table=timeline_grid(_most_idle(rows)) if rows else None,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints
 
 from perfproof.schema.base import Strict
-from perfproof.schema.claims import BottleneckClass
+from perfproof.schema.decision import Decision
 
 Id = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_.-]*$")]
 Dtype = Literal["float64", "float32", "bfloat16"]
@@ -38,6 +38,34 @@ class Settings(Strict):
     )
     preflight: bool = Field(
         True, description="ask the cluster whether it can take the run before the first submission"
+    )
+    loop: str = Field(
+        "auto",
+        description="name of the optimizer loop; `auto` makes one from all that defines it. For "
+        "`loop_replay` also the directory of a recorded loop",
+    )
+    levers: list[Id] = Field(
+        default_factory=list, description="levers that the loop may try; empty: all of the catalog"
+    )
+    budget: int = Field(
+        60, ge=1, description="runs that the loop may make, those of its confirmation among them"
+    )
+    node_hours: float | None = Field(
+        None, gt=0, description="node-hours that the loop may use; null: no bound but `budget`"
+    )
+    decision: Decision = Field(
+        default_factory=lambda: Decision(), description="how sure the loop's decisions must be"
+    )
+    trace_a: str = Field(
+        "", description="trace, or directory of traces, that `trace_compare` takes as reference"
+    )
+    trace_b: str = Field(
+        "", description="trace, or directory of traces, that `trace_compare` holds against it"
+    )
+    probe: bool = Field(
+        False,
+        description="let `perf_report` try the remedy of the largest verified claim that names a "
+        "lever: on one node, in pairs of runs, five minutes at most",
     )
     artifacts: str = Field(
         "", description="directory (or one file) that a run left: analyse it, launch nothing"
@@ -134,42 +162,6 @@ class ResolvedRecipe(Strict):
     env: dict[str, str] = Field(description="environment after cluster, recipe and levers")
 
 
-class Lever(Strict):
-    """One change to a recipe. The loop's fields (verdicts, effect proof) join in its own stage."""
-
-    id: Id
-    description: str
-    kind: Literal["lever", "diagnostic"] = Field(
-        "lever", description="a diagnostic is measured but never accepted"
-    )
-    set: dict[str, Any] = Field(
-        default_factory=dict, description="dotted recipe keys and their new values"
-    )
-    env: dict[str, str] = Field(default_factory=dict, description="environment variables to set")
-    conflicts: list[Id] = Field(default_factory=list, description="levers it cannot be with")
-    classes: list[BottleneckClass] = Field(
-        default_factory=list, description="bottleneck classes it addresses"
-    )
-    changes_numerics: bool = Field(False, description="results may differ in rounding")
-    changes_model: bool = Field(False, description="the trained function differs")
-    source: str = Field("", description="where the lever and what is known of it come from")
-
-
-class LeverCatalog(Strict):
-    """`config/levers/<model>.yaml`."""
-
-    model: Id
-    levers: list[Lever]
-
-    @model_validator(mode="after")
-    def _ids_are_unique(self) -> Self:
-        ids = [lever.id for lever in self.levers]
-        twice = sorted({i for i in ids if ids.count(i) > 1})
-        if twice:
-            raise ValueError(f"lever ids listed twice: {', '.join(twice)}")
-        return self
-
-
 class Upstream(Strict):
     """Where a real trainer lives on a cluster and how it is started; `docs/upstream.md`."""
 
@@ -202,6 +194,11 @@ class Upstream(Strict):
     preload: list[str] = Field(
         default_factory=list,
         description="modules imported before the script: submodules that it uses unimported",
+    )
+    features: list[str] = Field(
+        default_factory=list,
+        description="switches that this clone reads besides the published ones, by the names that "
+        "levers require: `channels_last`, `conv_pad`, …",
     )
     shims: list[Literal["bf16_names", "cpu"]] = Field(
         default_factory=list,
@@ -251,6 +248,12 @@ class Cluster(Strict):
     account: str | None = Field(None, description="SLURM account")
     constraint: str | None = Field(None, description="SLURM node constraint")
     runtime_min: int = Field(30, ge=1, description="wall-time limit of a run, minutes")
+    stall_timeout_min: float | None = Field(
+        10.0,
+        gt=0,
+        description="a run that writes nothing for so many minutes hangs and is ended; three times "
+        "as many before its first step; null: never",
+    )
     mem_mb: int | None = Field(None, ge=1, description="host memory a node; null: all of it")
     exclude: list[str] = Field(
         default_factory=list, description="nodes that no run may get, besides the exclude list"

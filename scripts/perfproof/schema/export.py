@@ -17,15 +17,36 @@ from pydantic_core import PydanticUndefined
 
 from perfproof.core import step
 from perfproof.core.files import canonical_json, write_text
-from perfproof.schema import claims, cluster, config, foms, report, run, telemetry, traces
+from perfproof.schema import (
+    claims,
+    cluster,
+    config,
+    decision,
+    decisions,
+    foms,
+    gpus,
+    levers,
+    loop,
+    report,
+    run,
+    telemetry,
+    traces,
+)
 from perfproof.schema.base import REASON_MEANING
 
 SCHEMAS: dict[str, type[BaseModel]] = {
     "settings": config.Settings,
     "recipe": config.Recipe,
     "resolved_recipe": config.ResolvedRecipe,
-    "levers": config.LeverCatalog,
+    "levers": levers.LeverCatalog,
     "cluster": config.Cluster,
+    "gpu": gpus.GpuPeaks,
+    "loop": loop.LoopSpec,
+    "loop_step": loop.LoopState,
+    "probe_choice": loop.ProbeChoice,
+    "decisions": decisions.Decisions,
+    "do_not_retry": decisions.DoNotRetry,
+    "replay": decisions.Replay,
     "manifest": run.Manifest,
     "inventory": run.Inventory,
     "launch_record": run.LaunchRecord,
@@ -36,6 +57,8 @@ SCHEMAS: dict[str, type[BaseModel]] = {
     "foms": foms.Foms,
     "comparison": foms.Comparison,
     "trace_summary": traces.TraceSummary,
+    "trace_comparison": traces.TraceComparison,
+    "trace_quality": traces.TraceQuality,
     "telemetry_summary": telemetry.TelemetrySummary,
     "claims": claims.ClaimSet,
     "verified_claims": claims.VerifiedSet,
@@ -43,6 +66,7 @@ SCHEMAS: dict[str, type[BaseModel]] = {
 }
 _CONFIG_TABLES: tuple[type[BaseModel], ...] = (
     config.Settings,
+    decision.Decision,
     config.Recipe,
     config.Training,
     config.Profile,
@@ -51,7 +75,14 @@ _CONFIG_TABLES: tuple[type[BaseModel], ...] = (
     config.Container,
     config.Health,
     config.Upstream,
-    config.Lever,
+    gpus.GpuPeaks,
+    gpus.Figure,
+    levers.Lever,
+    levers.Requires,
+    levers.Expected,
+    levers.EffectProof,
+    levers.Verdict,
+    levers.Fingerprint,
 )
 _BEGIN, _END = "<!-- generated: begin -->", "<!-- generated: end -->"
 
@@ -88,9 +119,22 @@ def default_config() -> str:
     """`config/config.yaml`: every setting with its default, each under its description."""
     lines = ["# Generated from perfproof.schema.config.Settings; override with --config key=value."]
     for name, field in config.Settings.model_fields.items():
-        value = yaml.safe_dump({name: field.default}, default_flow_style=False).strip()
-        lines += [f"# {field.description}", value]
+        default = field.get_default(call_default_factory=True)
+        lines.append(f"# {field.description}")
+        lines += (
+            _default_section(name, default)
+            if isinstance(default, BaseModel)
+            else [yaml.safe_dump({name: default}, default_flow_style=False).strip()]
+        )
     return "\n".join(lines) + "\n"
+
+
+def _default_section(name: str, section: BaseModel) -> list[str]:
+    lines = [f"{name}:"]
+    for key, field in type(section).model_fields.items():
+        value = yaml.safe_dump({key: getattr(section, key)}).strip()
+        lines += [f"  # {field.description}", f"  {value}"]
+    return lines
 
 
 def reasons_table() -> str:

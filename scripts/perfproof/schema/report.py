@@ -56,6 +56,18 @@ class Provenance(Strict):
     inputs: list[InputFile]
 
 
+class RemedyProbe(Reasoned):
+    """What was tried for the largest verified claim that names a lever. It decides nothing."""
+
+    lever: str | None
+    claim: str | None
+    why: str = Field(description="why this lever, or why nothing was measured")
+    effect: float | None = Field(description="relative gain in samples a second")
+    interval: tuple[float, float] | None = Field(description="95 % interval of `effect`")
+    runs: int = Field(ge=0)
+    node_hours: float = Field(ge=0)
+
+
 class Report(Strict):
     """`combined_report.json`."""
 
@@ -66,6 +78,7 @@ class Report(Strict):
     foms: Foms
     quality: list[Quality]
     claims: list[VerifiedClaim] = Field(description="verified, most share of step time first")
+    remedy_probe: RemedyProbe | None = Field(None, description="null: none was asked for")
     refuted: list[VerifiedClaim]
     inconclusive: list[VerifiedClaim]
     telemetry: TelemetrySummary

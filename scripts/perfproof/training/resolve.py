@@ -11,8 +11,10 @@ from perfproof.core.config import load_cluster, load_levers, load_recipe
 from perfproof.core.errors import InputError, unknown
 from perfproof.core.files import validate, write_record
 from perfproof.core.step import Status, parser, run
-from perfproof.schema.config import Cluster, Lever, Recipe, ResolvedRecipe, Workload
+from perfproof.schema.config import Cluster, Recipe, ResolvedRecipe, Workload
+from perfproof.schema.levers import Lever
 from perfproof.training.embedded.models import MODELS
+from perfproof.training.features import refuse_missing
 from perfproof.training.keys import Sections, sections, set_key
 from perfproof.training.trial import trial_levers
 
@@ -26,6 +28,9 @@ def resolve(
     site = load_cluster(root, cluster)
     levers = trial_levers(trial, load_levers(root, model), _file(root, "levers", model))
     chosen = _workload(workload, model, site, _file(root, "clusters", cluster))
+    for lever in levers:
+        place = f"{_file(root, 'levers', model)}: {lever.id}"
+        refuse_missing(lever, model, chosen, site, place)
     recipe = _with_levers(load_recipe(root, model), levers, root, model)
     if chosen is Workload.EMBEDDED:
         MODELS[model].check(recipe, _file(root, "recipes", model))

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from perfproof.core.errors import InputError, unknown
-from perfproof.schema.config import Lever, LeverCatalog
+from perfproof.schema.levers import Lever, LeverCatalog
 
 BASELINE = "baseline"
 
@@ -15,6 +15,11 @@ BASELINE = "baseline"
 def trial_name(ids: Iterable[str]) -> str:
     """The one name of the trial with these lever ids."""
     return "+".join(sorted(set(ids))) or BASELINE
+
+
+def ids_of(trial: str) -> list[str]:
+    """The lever ids that a trial's name is made of."""
+    return [] if trial == BASELINE else trial.split("+")
 
 
 def trial_levers(trial: str, catalog: LeverCatalog, where: Path | str) -> list[Lever]:

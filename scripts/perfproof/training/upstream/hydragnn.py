@@ -45,6 +45,9 @@ class HydraGnn:
     whole: ClassVar[Collection[str]] = ("NeuralNetwork.Architecture.output_heads",)
     profiles_itself: ClassVar[bool] = True
     keeps_loaders: ClassVar[bool] = True
+    features: ClassVar[frozenset[str]] = frozenset(
+        {"activation_checkpointing", "compile", "sdpa_backend"}
+    )
     rank_env: ClassVar[Mapping[str, str]] = {
         "OMPI_COMM_WORLD_RANK": "{rank}",
         "OMPI_COMM_WORLD_SIZE": "{world_size}",

@@ -47,6 +47,7 @@ class Orbit2:
     )
     profiles_itself: ClassVar[bool] = False
     keeps_loaders: ClassVar[bool] = False
+    features: ClassVar[frozenset[str]] = frozenset({"compile", "sdpa_backend"})
     rank_env: ClassVar[Mapping[str, str]] = {
         "SLURM_NTASKS": "{world_size}",
         "SLURM_PROCID": "{rank}",

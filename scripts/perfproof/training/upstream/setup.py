@@ -13,7 +13,7 @@ from perfproof.training.upstream.hydragnn import HydraGnn
 from perfproof.training.upstream.orbit2 import Orbit2
 from perfproof.training.upstream.trainer import Trainer, check
 
-_TRAINERS: Mapping[str, type[Trainer]] = {"hydragnn": HydraGnn, "orbit2": Orbit2}
+TRAINERS: Mapping[str, type[Trainer]] = {"hydragnn": HydraGnn, "orbit2": Orbit2}
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,9 @@ def setup(resolved: ResolvedRecipe, cluster: Cluster) -> Setup:
     site = cluster.upstream[model]
     where, key = f"config/clusters/{cluster.cluster}.yaml", f"upstream.{model}"
     name = site.trainer or model
-    if name not in _TRAINERS:
-        raise unknown(f"{where}: {key}.trainer", "trainer", name, _TRAINERS)
-    trainer = _TRAINERS[name]
+    if name not in TRAINERS:
+        raise unknown(f"{where}: {key}.trainer", "trainer", name, TRAINERS)
+    trainer = TRAINERS[name]
     check(resolved.recipe, trainer)
     root = Path(expanded(site.root, where, f"{key}.root"))
     return Setup(

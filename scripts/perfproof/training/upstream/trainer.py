@@ -28,6 +28,8 @@ class Trainer(Protocol):
     profiles_itself: ClassVar[bool]
     keeps_loaders: ClassVar[bool]
     """Whether one training loader serves all epochs, so that its workers can live on."""
+    features: ClassVar[frozenset[str]]
+    """Switches of the recipe that take effect, besides types and persistent workers."""
     rank_env: ClassVar[Mapping[str, str]]
     """Variables by which it asks for its rank."""
 

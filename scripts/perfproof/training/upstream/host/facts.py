@@ -48,8 +48,9 @@ class Realised:
         self._model = model
         parameter = next(iter(model.parameters()))
         self.effects["parameter_dtype"] = _name(parameter.dtype)
+        self.effects["compile"] = "off" if self._plan.compile_mode is None else "on"
         if self._plan.compile_mode is not None:
-            self.effects["compile"] = compile_modules(compiled, self._plan.compile_mode)
+            self.effects["compiled"] = compile_modules(compiled, self._plan.compile_mode)
         layer = _linear(model)
         if layer is None:
             self._dtype = self.effects["parameter_dtype"]
@@ -84,7 +85,7 @@ class Realised:
         self._reported = True
         if self._model is not None:
             self.effects["activation_checkpointing"] = _recomputes(self._model)
-        self.effects["intra_op_threads"] = str(_threads())
+        self.effects |= _process()
         self.write()
 
     def ends(self) -> None:
@@ -131,10 +132,17 @@ def _recomputes(model: Any) -> str:
     return "on" if wrapped or own else "off"
 
 
-def _threads() -> int:
+def _process() -> dict[str, str]:
+    """What holds for the whole process."""
     import torch
 
-    return torch.get_num_threads()
+    tunable: Any = torch.cuda.tunable
+    chosen = torch.cuda.is_available() and tunable.is_enabled()
+    return {
+        "intra_op_threads": str(torch.get_num_threads()),
+        "float32_matmul_precision": torch.get_float32_matmul_precision(),
+        "tunable_op": ("tuning" if tunable.tuning_is_enabled() else "on") if chosen else "off",
+    }
 
 
 def _linear(model: Any) -> Any:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import faulthandler
 import importlib
 import os
 import runpy
+import signal
 import sys
 import traceback
 from pathlib import Path
@@ -87,6 +89,7 @@ def run_script(command: list[str], names: dict[str, Any]) -> None:
 def main() -> None:
     """Exit 0 only if the script ended well and was the run that the plan asks for."""
     arguments = _arguments()
+    faulthandler.register(signal.SIGUSR1)  # where a rank hangs is asked for so
     plan, host = read_plan(arguments.plan), None
     try:
         rank = identify(os.environ, plan)
