@@ -2,6 +2,7 @@ rule foms:
     input:
         inventory="results/{run}/inventory.json",
         traces="results/{run}/tables/trace_summary.json",
+        telemetry="results/{run}/telemetry_summary.json",
     output:
         foms="results/{run}/foms.json",
     log:
@@ -12,4 +13,4 @@ rule foms:
         "../envs/perfproof.yaml"
     shell:
         "python -m perfproof.foms.extract --inventory {input.inventory} --traces {input.traces} "
-        "--out {output.foms} 2>&1 | tee {log}"
+        "--telemetry {input.telemetry} --out {output.foms} 2>&1 | tee {log}"

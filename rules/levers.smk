@@ -121,7 +121,7 @@ checkpoint probe_choose:
         "../envs/perfproof.yaml"
     params:
         settings=LOOP.settings_json,
-        run_dir="results/{run}",
+        run_dir=subpath(output.choice, ancestor=2),
     shell:
         "python -m perfproof.levers.probe --settings {params.settings:q} --run-dir {params.run_dir} "
         "--verified {input.verified} --out {output.choice} 2>&1 | tee {log}"

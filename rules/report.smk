@@ -7,6 +7,9 @@ rule combine:
         verified=collect(
             "results/{{run}}/verified/{source}.json", source=["trace", "telemetry"]
         ),
+        backend="results/{run}/tracelens/backend.json",
+        by_author=AUTHORS.verified,
+        authors=AUTHORS.records,
         probe=LOOP.probe_files,
     output:
         report="results/{run}/combined_report.json",
@@ -19,6 +22,7 @@ rule combine:
     shell:
         "python -m perfproof.report.combine --inventory {input.inventory} --foms {input.foms} "
         "--traces {input.traces} --telemetry {input.telemetry} --verified {input.verified} "
+        "{input.by_author} --authors {input.authors} --backend {input.backend} "
         "--probe {input.probe} --out {output.report} 2>&1 | tee {log}"
 
 

@@ -23,6 +23,26 @@ rule trace_tables:
         "--out-dir {params.out_dir} --jobs {threads} 2>&1 | tee {log}"
 
 
+rule tracelens:
+    input:
+        inventory="results/{run}/inventory.json",
+        traces="results/{run}/tables/trace_summary.json",
+    output:
+        record="results/{run}/tracelens/backend.json",
+    log:
+        "results/{run}/steps/tracelens.log",
+    benchmark:
+        "results/{run}/steps/tracelens.tsv"
+    conda:
+        "../envs/perfproof.yaml"
+    threads: 4
+    params:
+        backend=PLAN.settings.trace_backend,
+    shell:
+        "python -m perfproof.tracelens.run --inventory {input.inventory} --traces {input.traces} "
+        "--backend {params.backend} --jobs {threads} --out {output.record} 2>&1 | tee {log}"
+
+
 rule trace_compare:
     input:
         a=COMPARISON.files_a,

@@ -249,14 +249,22 @@ def test_communication_classes_of_a_recorded_run(fsdp: RunFiles, tmp_path: Path)
     assert {c.verdict for c in found.claims} == {Verdict.VERIFIED}
 
 
-def test_telemetry_claims_of_recorded_runs(shared_data: Path, tmp_path: Path) -> None:
+def test_telemetry_claims_of_recorded_runs(
+    shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Few samples make a verdict inconclusive; the two numbers agree all the same."""
     made: list[ClaimSet] = []
     for path in sorted((shared_data / "runs").glob("*/*_rep*")):
         inventory = take_inventory(path, "artifacts/hand-made")
         claims = analyze_telemetry.analyze(summarize(inventory), inventory)
         write_record(tmp_path / "claims.json", claims)
         found = verify_telemetry.verify(tmp_path / "claims.json", inventory)
-        assert [c.note for c in found.claims if c.verdict is not Verdict.VERIFIED] == []
+        doubtful = [c.note for c in found.claims if c.verdict is not Verdict.VERIFIED]
+        assert all("expected 5 or more" in note for note in doubtful)
+        with monkeypatch.context() as patch:
+            patch.setattr(verify_telemetry, "FEWEST_SAMPLES", 1)
+            found = verify_telemetry.verify(tmp_path / "claims.json", inventory)
+        assert {c.verdict for c in found.claims} <= {Verdict.VERIFIED}
         made.append(claims)
     metrics = {claim.metric for claims in made for claim in claims.claims}
     assert {"gpu_utilization_mean", "power_throttle_fraction"} <= metrics

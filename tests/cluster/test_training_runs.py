@@ -10,6 +10,7 @@ import pytest
 
 from perfproof.cluster import exclude
 from perfproof.core.files import read_record
+from perfproof.core.series import EXPORT_FILE, read_export
 from perfproof.schema.cluster import EndState
 from perfproof.schema.run import Manifest, State
 from tests.cluster.testbed import Testbed
@@ -96,3 +97,19 @@ def test_the_run_succeeds_elsewhere_and_has_one_result(trained: WorkflowRun) -> 
         assert (ending.state, ending.blame) == (EndState.NODE_FAIL, "infrastructure")
     jobs = [trained.cluster.job(job)["ExcNodeList"] for job in sorted(trained.jobs(), key=int)]
     assert jobs == ["(null)", "(null)", *["a1"] * len(before)]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_both_nodes_were_sampled_beside_the_ranks(trained: WorkflowRun, model: str) -> None:
+    folder = trained.tree / f"results/{model}/trials/baseline/nodes-2/rep-0"
+    manifest = read_record(folder / "manifest.json", Manifest)
+    found = {node.node: node for node in manifest.telemetry.nodes}
+    assert list(found) == manifest.node_list
+    assert {node.state for node in found.values()} == {"collected"}
+    assert all(node.samples >= 2 for node in found.values())
+    jobs = [
+        (one.metric["instance"], one.metric["jobid"])
+        for one in read_export(folder / "telemetry" / EXPORT_FILE)
+        if one.metric["__name__"] == "rmsjob_info"
+    ]
+    assert jobs == [(node, manifest.slurm_job_id) for node in sorted(found)]

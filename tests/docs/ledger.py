@@ -16,9 +16,7 @@ from pydantic import BaseModel
 from perfproof.schema.config import Recipe
 
 ROOT = Path(__file__).resolve().parents[2]
-STAGES = frozenset(
-    {"cluster", "levers", "telemetry", "autotune", "traces", "report", "bundle", "scaling"}
-)
+STAGES = frozenset({"telemetry", "autotune", "traces", "report", "bundle", "scaling"})
 ROW = re.compile(r"^\| *([A-Z]?\d+) *\|")
 SPAN = re.compile(r"`([^`]+)`")
 ASIDE = re.compile(r" *\([^)]*\)")

@@ -77,7 +77,7 @@ def test_catalog_file_is_what_the_catalog_reads() -> None:
     ("state", "where", "complaint"),
     [
         ("guarded", "", "nothing is named"),
-        ("guarded", "`docs/lessons.md`; planned: levers", "stages named: levers"),
+        ("guarded", "`docs/lessons.md`; planned: bundle", "stages named: bundle"),
         ("planned", "later", "stages named: none"),
         ("planned", "planned: someday", "unknown stage someday"),
         ("partly", "`docs/lessons.md`", "stages named: none"),
@@ -98,8 +98,8 @@ def test_a_wrong_row_is_found(state: str, where: str, complaint: str) -> None:
     ("state", "where"),
     [
         ("guarded", "`tests/docs/test_ledgers.py::test_a_right_row_passes`"),
-        ("partly", "`training.batch_size`; planned: levers (x, y), telemetry (z)"),
-        ("planned", "planned: cluster"),
+        ("partly", "`training.batch_size`; planned: autotune (x, y), telemetry (z)"),
+        ("planned", "planned: bundle"),
         ("not taken", "not taken: because"),
     ],
 )

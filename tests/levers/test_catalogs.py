@@ -23,11 +23,11 @@ NAMES = {
         conv_pad_internal_width miopen_winograd_off prefer_hipblaslt hsa_fine_grain_pcie
         tunable_op_live tunable_op_warmup_then_use fsdp_prefetch_tuning rccl_high_priority
         nccl_high_priority nccl_minchannels ib_qps_2 ib_qps_4 gpu_hw_queues_4 omp_threads_2
-        malloc_keep_freed kernel_trace_diag_only null_unread_variable""",
+        gc_off malloc_keep_freed kernel_trace_diag_only null_unread_variable""",
     "hydragnn": """batch_16 batch_800 num_workers_2 num_workers_4 num_workers_12 persistent_workers
         torch_compile_e3nn torch_jit_script activation_checkpointing precision_fp32 tunable_op_live
         tunable_op_no_rotation tunable_op_warmup_then_use rccl_high_priority nccl_high_priority
-        nccl_minchannels omp_threads_2 malloc_keep_freed kernel_trace_diag_only
+        nccl_minchannels omp_threads_2 gc_off malloc_keep_freed kernel_trace_diag_only
         null_unread_variable""",
 }
 WORK = {"nominal_batch_per_rank", "realised_batches_per_rank", "samples_per_epoch"}
@@ -51,7 +51,7 @@ def test_no_lever_is_lost(root: Path, model: str) -> None:
 
 @every
 def test_a_lever_says_what_it_changes_addresses_and_shows(lever: Lever) -> None:
-    assert lever.set or lever.env
+    assert lever.set or lever.env or lever.hook
     assert lever.effect_proof is not None
     assert lever.source
     assert lever.classes or lever.id == "null_unread_variable"

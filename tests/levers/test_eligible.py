@@ -288,6 +288,7 @@ def test_on_a_laptop_the_levers_of_gpus_stay_out(root: Path) -> None:
         "sdpa_math",
         "activation_checkpointing_toggle",
         "omp_threads_2",
+        "gc_off",
         "malloc_keep_freed",
         "null_unread_variable",
     ]

@@ -200,6 +200,21 @@ def test_other_nodes_start_the_evidence_anew() -> None:
     assert trials(states)[BASELINE_RUNS : BASELINE_RUNS + 3] == ["a", "baseline", "a"]
 
 
+def test_drift_of_the_best_is_said_and_does_not_make_a_winner() -> None:
+    """Another day: everything is a fifth slower from the lever's second run on."""
+    world, made = World(), []
+
+    def answer(asked: Measurement) -> Result:
+        made.append(asked)
+        run = world.run(asked)
+        slower = 0.8 if len(made) > BASELINE_RUNS + 1 else 1.0
+        return run.model_copy(update={"value": (run.value or 0) * slower})
+
+    states = explore(spec("null"), answer)
+    assert any(event.startswith("DRIFT_SEEN") for state in states for event in state.events)
+    assert statuses(states[-1])["null"] in ("rejected", "inconclusive")
+
+
 def test_conflicting_levers_leave_the_queue() -> None:
     levers = (candidate("w2", conflicts=["w4"]), candidate("w4", conflicts=["w2"]))
     end = explore(spec(*levers), World({"w2": 0.1, "w4": 0.1}).run)[-1]

@@ -137,6 +137,7 @@ _SECTIONS = {
     "where": "Where the step goes",
     "refuted": "Refuted claims",
     "inconclusive": "Inconclusive claims",
+    "authors": "Authors of claims",
     "quality": "Data quality",
     "telemetry": "Telemetry",
     "plots": "Plots",

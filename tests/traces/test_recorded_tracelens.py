@@ -70,11 +70,10 @@ def test_columns_are_those_of_tracelens(recorded, table):
 
 
 def test_gpu_timeline_of_tracelens(recorded):
+    """Under its own definition to 0.1 % of the span, in fact to what float64 makes of the times."""
     _, rows = reference(recorded, "gpu_timeline")
-    ours = recorded.tables["gpu_timeline"].rows
+    ours = recorded.tables["linked_timeline"].rows
     assert [row[0] for row in ours] == [row[0] for row in rows]
-    if recorded.name == PARTLY_LINKED:
-        return
     tolerance = 0.03 if recorded.name == FLOAT_ROUNDED else 0.001
     for mine, theirs in zip(ours, rows, strict=True):
         assert mine[1] == pytest.approx(float(theirs[1]), abs=tolerance), mine[0]

@@ -24,6 +24,7 @@ RANK_TABLES = {
     "kernel_groups",
     "kernel_summary",
     "launch_stats",
+    "linked_timeline",
     "memcpy",
     "ops_summary",
     "ops_summary_by_category",

@@ -42,8 +42,12 @@ def test_any_new_file_is_a_sign_of_life(watch: Watchdog, name: str) -> None:
     assert later(watch, 22)
 
 
-@pytest.mark.parametrize("name", ["steps/launch.log", "attempts/1/log_rank0.txt"])
-def test_files_of_the_workflow_are_not_the_runs(watch: Watchdog, name: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["steps/launch.log", "attempts/1/log_rank0.txt", "telemetry/samples-a1.jsonl"]
+)
+def test_files_of_the_workflow_and_of_collectors_are_not_the_runs(
+    watch: Watchdog, name: str
+) -> None:
     path = watch.run_dir / name
     path.parent.mkdir(parents=True)
     path.touch()

@@ -37,12 +37,14 @@ def analyse(source: Path, out: Path, levers: tuple[Path, ...] = ()) -> dict[str,
         out / name for name in ("inventory.json", "tables/trace_summary.json", "foms.json")
     )
     telemetry, report = out / "telemetry_summary.json", out / "combined_report.json"
+    backend = out / "tracelens" / "backend.json"
     common = ("--inventory", inventory)
     steps: list[tuple[str, tuple[object, ...]]] = [
         ("artifacts.inventory", ("--root", source, "--run-id", "artifacts/x", "--out", inventory)),
         ("traces.tables", (*common, "--out-dir", out)),
-        ("foms.extract", (*common, "--traces", traces, "--out", foms)),
+        ("tracelens.run", (*common, "--traces", traces, "--backend", "builtin", "--out", backend)),
         ("telemetry.summarize", (*common, "--traces", traces, "--out", telemetry)),
+        ("foms.extract", (*common, "--traces", traces, "--telemetry", telemetry, "--out", foms)),
     ]
     inputs = {"trace": ("--traces", traces), "telemetry": ("--telemetry", telemetry)}
     for kind, own in inputs.items():
@@ -52,7 +54,8 @@ def analyse(source: Path, out: Path, levers: tuple[Path, ...] = ()) -> dict[str,
         steps.append((f"claims.verify_{kind}", (*common, "--claims", claims, "--out", verified)))
     checked = (out / "verified" / "trace.json", out / "verified" / "telemetry.json")
     tables = ("--foms", foms, "--traces", traces, "--telemetry", telemetry)
-    steps.append(("report.combine", (*common, *tables, "--verified", *checked, "--out", report)))
+    steps.append(("report.combine", (*common, *tables, "--verified", *checked, "--backend", backend,
+                                     "--out", report)))  # fmt: skip
     pages = ("--markdown", report.with_suffix(".md"), "--html", report.with_suffix(".html"))
     steps.append(("report.render", ("--report", report, "--traces", traces, *pages)))
     endings: dict[str, tuple[int, str]] = {}

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.tracelens.stand_in import unrelated
 from tests.training.test_resolve import shipped
 from tests.workflow.tree import planned, snakemake
 
 ANALYSIS = {
     "inventory": 1,
     "trace_tables": 1,
+    "tracelens": 1,
     "foms": 1,
     "telemetry_summary": 1,
     "claim_from_trace": 1,
@@ -65,6 +67,27 @@ def test_recorded_artifacts_plan_no_launch(shared_tree: Path, tmp_path: Path) ->
 
 
 @pytest.mark.workflow
+def test_another_author_is_asked_and_judged(shared_tree: Path) -> None:
+    author = ("analyst=command", "analyst_command=python agent.py --fast")
+    result = snakemake(shared_tree, "-n", "perf_report", "--config", *author)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert planned(result) == {**RUN, "claim_by_author": 2, "verify_author": 2}
+
+
+@pytest.mark.workflow
+def test_tracelens_that_is_not_there_is_told_before_the_run(
+    shared_tree: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PERFPROOF_TRACELENS_PYTHON", str(unrelated(tmp_path)))
+    result = snakemake(shared_tree, "-n", "--config", "trace_backend=tracelens")
+    output = result.stdout + result.stderr
+    assert result.returncode == 1, output
+    assert "is another project" in output
+    assert "pip install git+https://github.com/AMD-AGI/TraceLens.git" in output
+    assert "Traceback" not in output
+
+
+@pytest.mark.workflow
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
@@ -77,6 +100,8 @@ def test_recorded_artifacts_plan_no_launch(shared_tree: Path, tmp_path: Path) ->
         ("workload=embeded", "config: workload: found 'embeded'; expected"),
         ("artifacts=no/such/place", "no/such/place: no such file or directory; expected"),
         ("artifacts=docs", "docs: nothing to analyse among"),
+        ("analyst=command", "config: analyst_command: nothing; expected a command line"),
+        ("analyst=openai", "config: analyst_model: nothing; expected"),
     ],
 )
 def test_bad_configuration_is_one_clear_line(shared_tree: Path, setting: str, message: str) -> None:

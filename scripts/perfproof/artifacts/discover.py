@@ -19,7 +19,7 @@ _ROLES: tuple[tuple[Role, re.Pattern[str]], ...] = (
     (Role.META, re.compile(r"^(meta|rank0)\.json$")),
     (Role.NODE_PROBE, re.compile(r"^node_health(_probe\.txt|\.json)$")),
     (Role.ENDING, re.compile(r"^ending\.json$")),
-    (Role.TELEMETRY, re.compile(r"^telemetry.*\.(csv|jsonl)(\.gz)?$")),
+    (Role.TELEMETRY, re.compile(r"^(telemetry.*\.(csv|jsonl)|export\.jsonl)(\.gz)?$")),
     (Role.CONFIG, re.compile(r"^(config|recipe|gfm_mlip_profile)\.(json|ya?ml)$")),
     (Role.LOG, re.compile(r"^(log_rank\d+|train|run|.*-train-.*|slurm-\d+)\.(txt|log|out)$")),
     (Role.TRACE, re.compile(r".*\.json(\.gz)?$")),
@@ -28,7 +28,9 @@ _NOT_TRACES = re.compile(
     r"^(foms|inventory|record|combined_report|telemetry_summary|comparison|index)\.json$",
     re.IGNORECASE,
 )
-_ANALYSIS_DIRECTORIES = frozenset({"tables", "claims", "verified", "steps", "attempts"})
+_ANALYSIS_DIRECTORIES = frozenset(
+    {"tables", "tracelens", "claims", "authors", "verified", "probe", "steps", "attempts"}
+)
 _RANK = re.compile(r"rank[-_]?(\d+)")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,6 +28,7 @@ class Candidate:
     evidence: list[Evidence]
     params: dict[str, Any] = field(default_factory=dict)
     of: str = "of the recorded window "
+    place: tuple[str, str] | None = None  # what it is on and which one; None: the rank or GPU
 
 
 def gpu_candidates(tables: RankTables) -> Iterator[Candidate]:
@@ -96,7 +98,7 @@ def _timeline(tables: RankTables) -> Iterator[Candidate]:
         "gpu_idle_fraction",
         tables.rank.rank,
         _timeline_share(tables, "idle_time"),
-        min(1.0, sum(tables.number("idle", row, column) for row in rows)),
+        min(1.0, math.fsum(tables.number("idle", row, column) for row in rows)),
         "has no GPU work running",
         [
             _of_timeline(tables, "idle_time"),

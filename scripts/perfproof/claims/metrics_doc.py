@@ -67,7 +67,10 @@ def metrics_markdown() -> str:
     """The whole page."""
     parts = [_INTRO, _DEFINITIONS, "## Upper bounds on the share of step time\n", _shares(), _PARTS]
     parts += ["## Metrics of a trace (one rank each)\n", *map(_section, TRACE_METRICS)]
-    parts += ["## Metrics of telemetry (one GPU each)\n", *map(_section, TELEMETRY_METRICS)]
+    parts += [
+        "## Metrics of telemetry (one GPU, interface or node each)\n",
+        *map(_section, TELEMETRY_METRICS),
+    ]
     parts += ["## Classes\n", _classes()]
     return "\n".join(parts)
 
@@ -102,7 +105,8 @@ def _rule_text(metric: Metric) -> str:
 
 def _param_text(param: Param) -> str:
     choices = f" ({', '.join(param.choices)})" if param.choices else ""
-    return f"{param.kind}: {param.meaning}{choices}"
+    kind = f"{param.kind}, may be absent" if param.optional else param.kind
+    return f"{kind}: {param.meaning}{choices}"
 
 
 def _class_text(rule: ClassRule) -> str:

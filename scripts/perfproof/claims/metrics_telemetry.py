@@ -9,7 +9,13 @@ from perfproof.schema.claims import BottleneckClass, Source
 POWER_CAP_BITS = 0x04
 THERMAL_BITS = 0x20 | 0x40
 
-_GPU = (Param("gpu", "int", "index of the GPU in the telemetry"),)
+_NODE = Param("instance", "str", "node, as the telemetry names it")
+_NODE_OF = Param("instance", "str", _NODE.meaning, optional=True)
+_GPU = (Param("gpu", "int", "index of the GPU in the telemetry"), _NODE_OF)
+QUANTITIES = ("utilization", "power", "core_clock")
+DIRECTIONS = ("read", "write")
+TRAFFIC = ("send", "receive")
+FEWEST_SAMPLES = 5
 
 
 def _metric(
@@ -65,4 +71,47 @@ TELEMETRY_METRICS: tuple[Metric, ...] = (
         always(BottleneckClass.GPU_MEMORY_HBM),
         ShareRule.NONE,
     ),
-)
+    _metric(
+        "card_below_median_fraction",
+        "How far the mean of one card lies below the median of the cards in use: an outlier that "
+        "a mean over cards hides. Cards in use are those with a utilization above zero, or all.",
+        "1 - mean(card) / median(means of the cards in use)",
+        always(BottleneckClass.GPU_COMPUTE),
+        ShareRule.NONE,
+        (*_GPU, Param("quantity", "str", "what is compared", QUANTITIES)),
+    ),
+    _metric(
+        "link_below_median_fraction",
+        "How far the rate over the links of one card lies below the median of the cards.",
+        "1 - rate(card) / median(rates of all cards)",
+        always(BottleneckClass.COMM_XGMI),
+        ShareRule.NONE,
+        (*_GPU, Param("direction", "str", "of the traffic", DIRECTIONS)),
+    ),
+    _metric(
+        "interface_below_median_fraction",
+        "How far the rate of one network interface lies below the median of the interfaces that "
+        "carry at least a hundredth of what the busiest one does.",
+        "1 - rate(interface) / median(rates of the interfaces in use)",
+        always(BottleneckClass.COMM_SCALEOUT),
+        ShareRule.NONE,
+        (_NODE, Param("interface", "str", "its name"),
+         Param("direction", "str", "of the traffic", TRAFFIC)),
+    ),
+    _metric(
+        "host_cpu_busy_fraction",
+        "Busy processor cores of a node over all of its logical cores.",
+        "mean(busy cores) / max(logical cores)",
+        always(BottleneckClass.HOST_CPU),
+        ShareRule.NONE,
+        (_NODE,),
+    ),
+    _metric(
+        "host_memory_used_fraction",
+        "Memory of a node that is not available over all of it.",
+        "mean(total - available) / max(total)",
+        always(BottleneckClass.HOST_CPU),
+        ShareRule.NONE,
+        (_NODE,),
+    ),
+)  # fmt: skip

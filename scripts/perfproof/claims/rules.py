@@ -133,6 +133,35 @@ TELEMETRY_RULES: dict[str, Rule] = {
         "little memory is left for a larger batch, and fragmentation may cause retries",
         "Activation checkpointing or sharding before a larger batch.",
     ),
+    "card_below_median_fraction": Rule(
+        0.1,
+        "cards of one job do the same work; a tenth less of anything is no chance",
+        "Look at this card and its rank: clocks, cooling, data, processor affinity; exclude the "
+        "node where the card is at fault.",
+        keep=3,
+    ),
+    "link_below_median_fraction": Rule(
+        0.3,
+        "collectives load the links of all cards alike",
+        "Check the links of this card and the ring order of the communication library.",
+        keep=2,
+    ),
+    "interface_below_median_fraction": Rule(
+        0.3,
+        "a communication library spreads its traffic evenly over interfaces",
+        "Check this interface, its cable and which interfaces the library was told to use.",
+        keep=2,
+    ),
+    "host_cpu_busy_fraction": Rule(
+        0.8,
+        "with most cores busy, loader and launching threads wait for each other",
+        "Fewer loader workers or threads a rank; bind ranks to cores.",
+    ),
+    "host_memory_used_fraction": Rule(
+        0.9,
+        "close to full, the kernel reclaims pages while training runs",
+        "Less data in memory a rank: fewer workers, less prefetch, shared memory maps.",
+    ),
 }
 
 # Calls that block the host or the device. Launches and their argument queries do not.

@@ -13,6 +13,9 @@ from perfproof.claims.rules import MOST_CLAIMS, Rule
 from perfproof.claims.vocabulary import ShareRule
 from perfproof.schema.claims import BottleneckClass
 
+# Parameters that say where: GPUs, nodes and interfaces are compared with their like.
+_PLACES = frozenset({"gpu", "instance", "interface"})
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -61,12 +64,12 @@ def choose(candidates: Iterable[Candidate], rules: dict[str, Rule]) -> list[Choi
 
 
 def _worst_ranks(candidates: Iterable[Candidate]) -> list[Choice]:
-    """Per metric and parameters (but for the GPU) the rank or GPU with the largest cost."""
+    """Per metric and parameters (but for the place) the rank or place with the largest cost."""
     by_key: dict[str, list[Choice]] = {}
     for one in candidates:
         bottleneck = METRICS[one.metric].class_rule.of(one.params)
         if bottleneck is not None:
-            params = {name: value for name, value in one.params.items() if name != "gpu"}
+            params = {name: value for name, value in one.params.items() if name not in _PLACES}
             key = json.dumps([one.metric, params], sort_keys=True)
             by_key.setdefault(key, []).append(Choice(one, bottleneck, 1))
     return [_worst(same) for same in by_key.values()]

@@ -44,6 +44,7 @@ class Param:
     kind: Literal["str", "int", "float", "regex"]
     meaning: str
     choices: tuple[str, ...] = ()
+    optional: bool = False
 
 
 @dataclass(frozen=True)

@@ -121,6 +121,8 @@ def _statement(choice: Choice, source: Source, slowdowns: dict[int, Slowdown]) -
         if source is Source.TRACE
         else (f"on GPU {found.rank}", "GPUs")
     )
+    if found.place is not None:
+        where, one = f"on {' '.join(found.place)}", f"{found.place[0]}s"
     many = f", the {choice.extreme} of {choice.compared} {one}," if choice.compared > 1 else ""
     text = f"{amount} {found.of}{where}{many} {found.what}."
     text += _bound(found)

@@ -16,12 +16,14 @@ from typing import Any
 from snakemake.exceptions import WorkflowError
 
 from perfproof.artifacts.discover import discover
+from perfproof.claims.authors import plan as authors
 from perfproof.cluster import exclude, utc
 from perfproof.cluster.scheduler import known_nodes
 from perfproof.core import config, layout, resources
 from perfproof.core.errors import InputError, unknown
 from perfproof.core.files import digest_bytes, digest_record
 from perfproof.schema.config import Cluster, ResolvedRecipe, Settings
+from perfproof.tracelens.find import choose
 from perfproof.training.resolve import resolve
 
 
@@ -51,6 +53,9 @@ class Plan:
     def _check_what_it_needs(self) -> None:
         """Meet bad input before any job starts."""
         chosen, results = self.settings, Path("results")
+        authors.check(chosen)
+        if chosen.trace_backend == "tracelens":
+            choose(chosen.trace_backend)
         if chosen.levers:
             known = [lever.id for lever in config.load_levers(self.root, chosen.model).levers]
             for name in set(chosen.levers) - set(known):

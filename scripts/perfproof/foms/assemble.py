@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from perfproof.foms import figures
+from perfproof.foms.energy import telemetry_figures
 from perfproof.foms.integrity import integrity_of
 from perfproof.foms.known import Known, known, record
 from perfproof.foms.layout import layout_of
@@ -15,10 +16,15 @@ from perfproof.foms.views import Run, run_of
 from perfproof.schema.base import Problem, Reason
 from perfproof.schema.foms import Foms, LossPoint, Primary
 from perfproof.schema.run import Inventory
+from perfproof.schema.telemetry import TelemetrySummary
 from perfproof.schema.traces import TraceSummary
 
 
-def foms_of(inventory: Inventory, traces: TraceSummary | None = None) -> Foms:
+def foms_of(
+    inventory: Inventory,
+    traces: TraceSummary | None = None,
+    telemetry: TelemetrySummary | None = None,
+) -> Foms:
     """Figures of merit of the run in `inventory`; every gap has a reason, every fault a line."""
     sources, logs = read_sources(inventory), read_logs(inventory)
     refuse_other_runs(logs, sources)
@@ -46,6 +52,7 @@ def foms_of(inventory: Inventory, traces: TraceSummary | None = None) -> Foms:
         non_finite_count=count if logs.log else logs.missing,
         loss_verdict=loss_verdict(curve, count),
         integrity=integrity_of(run, logs, sources, traces),
+        telemetry=telemetry_figures(telemetry, value),
         problems=_problems(inventory, logs, sources, run),
     )
 

@@ -5,6 +5,8 @@ Functions give a value or raise `UnknownValueError` with the reason; callers wra
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from perfproof.foms.known import UnknownValueError, need, record
@@ -40,7 +42,7 @@ def _epoch_rate(run: Run) -> tuple[float, Method]:
         raise UnknownValueError(run.why_no_epoch())
     step_samples = need(run.layout.batch_size) * need(run.layout.data_ranks)
     batches = sum(epoch.batches for epoch in run.epochs.steady)
-    seconds = sum(epoch.seconds for epoch in run.epochs.steady)
+    seconds = math.fsum(epoch.seconds for epoch in run.epochs.steady)
     return step_samples * batches / seconds, Method.EPOCH_RATE
 
 

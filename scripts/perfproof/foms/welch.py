@@ -41,7 +41,8 @@ def _standard_error(x: Floats, y: Floats) -> tuple[float, float]:
         many = x if len(x) > 1 else y
         return math.sqrt(float(many.var(ddof=1)) * (1 / len(many) + 1)), len(many) - 1
     parts = [float(side.var(ddof=1)) / len(side) for side in (x, y)]
-    if sum(parts) == 0:
+    total = math.fsum(parts)
+    if total == 0:
         return 0.0, 1.0
     down = parts[0] ** 2 / (len(x) - 1) + parts[1] ** 2 / (len(y) - 1)
-    return math.sqrt(sum(parts)), sum(parts) ** 2 / down
+    return math.sqrt(total), total**2 / down

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perfproof.levers import picking, testing
-from perfproof.levers.evidence import runs, same_failures, share_of_errors, valid
+from perfproof.levers.evidence import known_noise, runs, same_failures, share_of_errors, valid
 from perfproof.levers.moves import changed, measure, noted, stop
 from perfproof.levers.statistics import detectable, noise_of
 from perfproof.schema.loop import LoopState, Result
@@ -43,7 +43,7 @@ def tell(state: LoopState, result: Result) -> LoopState:
 def _close(state: LoopState) -> LoopState:
     """The noise is known: say what can be seen with it before anything is spent on levers."""
     spec = state.spec
-    noise = noise_of(runs(state), spec.noise_prior)
+    noise = noise_of(runs(state), known_noise(state))
     if noise is None:
         return stop(state, "the repetitions of the baseline give no noise")
     ineligible = state.results[-1].ineligible

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from perfproof.levers.statistics import Run
-from perfproof.schema.loop import LoopSpec, LoopState, Measurement, Result
+from perfproof.schema.loop import LoopSpec, LoopState, Measurement, Noise, Result
 from perfproof.training.trial import ids_of
 
 NODE_LIST = "node_list"
@@ -35,6 +35,12 @@ def runs(state: LoopState) -> list[Run]:
         and result.value is not None
         and needed <= set(ids_of(result.measurement.trial))
     ]
+
+
+def known_noise(state: LoopState) -> Noise | None:
+    """What is known beforehand of runs like the baseline's: given, or in the catalog; or None."""
+    listed = (noise for result in state.results for noise in result.known_noise)
+    return state.spec.noise_prior or next(listed, None)
 
 
 def next_rep(state: LoopState, trial: str) -> Measurement:

@@ -10,7 +10,7 @@ from perfproof.core.errors import unknown
 from perfproof.foms.agree import FIELDS, differences
 from perfproof.foms.compare import METRICS
 from perfproof.foms.known import record
-from perfproof.levers.eligible import Facts, eligibility
+from perfproof.levers.eligible import Facts, eligibility, matches
 from perfproof.levers.faults import NON_FINITE, cause_of, fault_of
 from perfproof.levers.fingerprint import fingerprint
 from perfproof.levers.proof import findings
@@ -19,8 +19,8 @@ from perfproof.schema.claims import Verdict, VerifiedSet
 from perfproof.schema.cluster import EndState, RunEnding
 from perfproof.schema.config import Cluster
 from perfproof.schema.foms import Foms, LossVerdict
-from perfproof.schema.levers import Lever, LeverCatalog
-from perfproof.schema.loop import Measurement, ProofFinding, Result
+from perfproof.schema.levers import Fingerprint, Lever, LeverCatalog
+from perfproof.schema.loop import Measurement, Noise, ProofFinding, Result
 from perfproof.schema.run import Manifest
 
 METRIC = "throughput_samples_per_s"
@@ -79,6 +79,7 @@ def result_of(
         node_hours=_node_hours([*seen.attempts, manifest]),
         fingerprint=fingerprint(manifest),
         claimed=_claimed(verified),
+        known_noise=_known_noise(catalog, fingerprint(manifest)),
         ineligible=_ineligible(catalog, manifest, site),
     )
 
@@ -157,6 +158,13 @@ def _claimed(verified: Iterable[VerifiedSet]) -> dict[str, float]:
             for lever in claim.levers:
                 shares[lever] = max(shares.get(lever, 0.0), claim.share_of_step)
     return dict(sorted(shares.items()))
+
+
+def _known_noise(catalog: LeverCatalog, run: Fingerprint) -> list[Noise]:
+    """Noise seen under this run's conditions, the best known first."""
+    found = [known for known in catalog.noise if matches(known.fingerprint, run)]
+    best = sorted(found, key=lambda known: -known.df)
+    return [Noise(sd=known.sd, df=known.df, source=known.source) for known in best]
 
 
 def _ineligible(catalog: LeverCatalog, manifest: Manifest, site: Cluster) -> dict[str, str]:

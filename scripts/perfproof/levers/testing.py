@@ -14,7 +14,7 @@ from perfproof.levers.picking import (
     trial_with,
     without_conflicts,
 )
-from perfproof.levers.statistics import judge
+from perfproof.levers.statistics import drifted, judge
 from perfproof.schema.loop import Candidate, Judgement, LoopState, Noise, Result
 
 # A precision switch that moves the figure by less than this leaves the workload latency-bound.
@@ -49,6 +49,9 @@ def _tell_best(state: LoopState, candidate: Candidate, result: Result) -> LoopSt
             what = "; ".join(result.differs) or f"no {state.spec.metric}"
             return stop(moved, f"repetitions of the best trial differ: {what}")
         return measure(moved, state.best, "the repetition could not be compared")
+    if drifted(evidence.runs(moved), moved.best, moved.noise):
+        # Said, not acted on: candidate and best take turns, so the next run of the best follows.
+        moved = noted(moved, "DRIFT_SEEN", best=moved.best)
     return _judge(moved, candidate)
 
 
@@ -127,12 +130,12 @@ def _judge(state: LoopState, candidate: Candidate) -> LoopState:
 
 
 def _prior(state: LoopState) -> Noise | None:
-    """Noise known from elsewhere: another loop, other nodes, or before a lever was accepted.
+    """Noise known from elsewhere: the catalog, other nodes, or before a lever was accepted.
 
     It counts only as far as the runs agree with it.
     """
     elsewhere = state.nodes_since or state.best != state.spec.start
-    return state.noise if elsewhere else state.spec.noise_prior
+    return state.noise if elsewhere else evidence.known_noise(state)
 
 
 def _decide(state: LoopState, candidate: Candidate, judgement: Judgement) -> LoopState:

@@ -12,12 +12,15 @@ from perfproof import __version__
 from perfproof.core.errors import InputError
 from perfproof.core.files import read_record, write_record
 from perfproof.core.step import Status, ok_or_partial, parser, run
+from perfproof.report.authors import scores
+from perfproof.report.backend import cross_checked
 from perfproof.report.card import run_card
 from perfproof.report.facts import Facts
 from perfproof.report.limits import limits
 from perfproof.report.remedy import read_remedy
 from perfproof.report.tables import profiled_step_s
 from perfproof.report.verdict import sentence
+from perfproof.schema.authors import AuthorRecord
 from perfproof.schema.base import Problem, Reason
 from perfproof.schema.claims import Verdict, VerifiedClaim, VerifiedSet
 from perfproof.schema.cluster import RunEnding
@@ -25,6 +28,7 @@ from perfproof.schema.foms import Foms
 from perfproof.schema.report import InputFile, Provenance, Quality, RemedyProbe, Report
 from perfproof.schema.run import Inventory, Manifest, Role, State
 from perfproof.schema.telemetry import TelemetrySummary
+from perfproof.schema.tracelens import TraceBackend
 from perfproof.schema.traces import TraceSummary
 
 T = TypeVar("T")
@@ -42,11 +46,14 @@ def combine(
     problems: Sequence[Problem] = (),
     ending: RunEnding | None = None,
     remedy: RemedyProbe | None = None,
+    backend: TraceBackend | None = None,
+    authors: Sequence[AuthorRecord] = (),
 ) -> Report:
     """Rank the claims, say what was found and what cannot be. `InputError` if nothing is usable."""
-    _same_run(inventory, (foms, traces, telemetry, *verified))
+    chosen = [backend] if backend else []
+    _same_run(inventory, (foms, traces, telemetry, *verified, *authors, *chosen))
     _something_usable(inventory, foms, traces, telemetry, manifest)
-    given = [claim for part in verified for claim in part.claims]
+    given = [cross_checked(claim, backend) for part in verified for claim in part.claims]
     unique, repeated = _each_id_once(given)
     claims = ranked(unique)
     by_verdict = {v: [c for c in claims if c.verdict is v] for v in Verdict}
@@ -55,6 +62,7 @@ def combine(
     shapes = manifest.resolved.recipe.profile.record_shapes if manifest else None
     told = [inventory.problems, foms.problems, traces.problems, telemetry.problems]
     told += [part.problems for part in verified]
+    told += _of_backend(backend)
     known = _unique([*problems, *repeated, *itertools.chain.from_iterable(told)])
     return Report(
         status=_status(known, foms, card.state),
@@ -66,11 +74,19 @@ def combine(
         remedy_probe=remedy,
         refuted=by_verdict[Verdict.REFUTED],
         inconclusive=by_verdict[Verdict.INCONCLUSIVE],
+        authors=scores(claims, authors),
+        author_records=list(authors),
+        trace_backend=backend,
         telemetry=telemetry,
         limits=limits(Facts(card, foms, traces, telemetry, profiled_step_s, shapes)),
         problems=known,
         provenance=_provenance(inventory),
     )
+
+
+def _of_backend(backend: TraceBackend | None) -> list[list[Problem]]:
+    """Where TraceLens was asked for by name, what kept it from reporting is an input's fault."""
+    return [backend.problems] if backend and backend.asked == "tracelens" else []
 
 
 def ranked(claims: Sequence[VerifiedClaim]) -> list[VerifiedClaim]:
@@ -79,7 +95,10 @@ def ranked(claims: Sequence[VerifiedClaim]) -> list[VerifiedClaim]:
 
 
 def _same_run(
-    inventory: Inventory, parts: Sequence[Foms | TraceSummary | TelemetrySummary | VerifiedSet]
+    inventory: Inventory,
+    parts: Sequence[
+        Foms | TraceSummary | TelemetrySummary | VerifiedSet | AuthorRecord | TraceBackend
+    ],
 ) -> None:
     for part in parts:
         if part.run_id != inventory.run_id:
@@ -155,6 +174,8 @@ def _step(arguments: argparse.Namespace) -> Status:
         problems,
         _or_problem(lambda: _ending(inventory), Path(inventory.root), problems),
         read_remedy(arguments.probe),
+        read_record(arguments.backend, TraceBackend) if arguments.backend else None,
+        [read_record(path, AuthorRecord) for path in arguments.authors],
     )
     write_record(arguments.out, report)
     return _status_of(report)
@@ -202,6 +223,8 @@ def main() -> None:
     cli.add_argument(
         "--probe", type=Path, nargs="*", default=[], help="probe/choice.json, last step of its runs"
     )
+    cli.add_argument("--backend", type=Path, help="tracelens/backend.json")
+    cli.add_argument("--authors", type=Path, nargs="*", default=[], help="authors/*.json")
     cli.add_argument("--out", type=Path, required=True, help="combined_report.json")
     run(_step, cli.parse_args())
 

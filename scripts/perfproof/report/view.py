@@ -10,6 +10,8 @@ from typing import TypeVar
 
 from perfproof.core.errors import InputError
 from perfproof.report import plots
+from perfproof.report.authors import authors_grid, authors_note, rejections_grid
+from perfproof.report.backend import backend_grid, backend_note
 from perfproof.report.remedy import remedy_sentence
 from perfproof.report.tables import PARTS, Timeline, Tops, timelines, tops
 from perfproof.report.units import Missing, clip, number, shown
@@ -55,9 +57,14 @@ class View:
     where_table: Grid | None
     refuted: list[ClaimView]
     inconclusive: list[ClaimView]
+    authors: Grid
+    authors_note: str
+    rejections: Grid | None
     traces: Grid
     findings: Grid
     problems: Grid
+    backend: str
+    backend_table: Grid | None
     telemetry: list[Field]
     gpus: Grid
     plots: list[plots.Plot]
@@ -92,9 +99,14 @@ def build(report: Report, summary: TraceSummary, base: Path) -> tuple[View, list
         where_table=timeline_grid(_most_idle(rows)) if rows else None,
         refuted=[claim_view(claim) for claim in report.refuted],
         inconclusive=[claim_view(claim) for claim in report.inconclusive],
+        authors=authors_grid(report),
+        authors_note=authors_note(report),
+        rejections=rejections_grid(report) if report.author_records else None,
         traces=traces_grid(summary),
         findings=findings_grid(report),
         problems=problems_grid(report),
+        backend=backend_note(report.trace_backend),
+        backend_table=backend_grid(report.trace_backend),
         telemetry=telemetry_fields(report.telemetry),
         gpus=telemetry_grid(report.telemetry),
         plots=pictures,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import BeforeValidator, Field, StringConstraints
 
 from perfproof.schema.base import Strict
 from perfproof.schema.decision import Decision
@@ -66,6 +66,24 @@ class Settings(Strict):
         False,
         description="let `perf_report` try the remedy of the largest verified claim that names a "
         "lever: on one node, in pairs of runs, five minutes at most",
+    )
+    trace_backend: Literal["auto", "tracelens", "builtin"] = Field(
+        "auto",
+        description="whether AMD's TraceLens reports on the traces too; `auto`: where it is "
+        "installed. Claims rest on our own tables in any case",
+    )
+    analyst: Literal["rules", "command", "openai"] = Field(
+        "rules",
+        description="another author of claims besides the rules: a program, or a model behind an "
+        "OpenAI-compatible endpoint; `docs/claim_authors.md`",
+    )
+    analyst_command: str = Field("", description="command line of `analyst=command`")
+    analyst_url: str = Field(
+        "", description="base address for `analyst=openai`, such as `http://localhost:8000/v1`"
+    )
+    analyst_model: str = Field("", description="the model's name there")
+    analyst_timeout_s: float = Field(
+        600.0, gt=0, description="an author that has not ended by then is ended"
     )
     artifacts: str = Field(
         "", description="directory (or one file) that a run left: analyse it, launch nothing"
@@ -160,6 +178,9 @@ class ResolvedRecipe(Strict):
     ranks: int = Field(ge=1, description="processes of the run, all nodes")
     recipe: Recipe
     env: dict[str, str] = Field(description="environment after cluster, recipe and levers")
+    hooks: dict[str, str] = Field(
+        default_factory=dict, description="Python that each rank runs first: file name to source"
+    )
 
 
 class Upstream(Strict):
@@ -233,6 +254,11 @@ class Health(Strict):
     exclude_days: float = Field(14.0, gt=0, description="days that a failed node is avoided")
 
 
+def _off_is_a_word(value: object) -> object:
+    """Plain YAML takes `off` for false."""
+    return "off" if value is False else value
+
+
 class Cluster(Strict):
     """`config/clusters/<cluster>.yaml`: what differs from site to site."""
 
@@ -266,6 +292,24 @@ class Cluster(Strict):
     )
     container: Container | None = Field(None, description="image of all ranks; null: none")
     health: Health = Field(default_factory=lambda: Health())
+    telemetry: Annotated[
+        Literal["auto", "omnistat", "sampler", "off"], BeforeValidator(_off_is_a_word)
+    ] = Field(
+        "auto",
+        description="what samples each node during a run; `auto`: Omnistat on AMD GPUs where it is "
+        "installed, else the sampler; `docs/telemetry.md`",
+    )
+    telemetry_required: bool = Field(
+        True, description="a collector that does not start ends the launch; false: the run goes on"
+    )
+    sample_interval_s: float = Field(1.0, ge=0.01, description="seconds between samples")
+    omnistat: str = Field("", description="program of Omnistat's user mode; empty: looked for")
+    hardware_counters: bool = Field(
+        True, description="Omnistat samples hardware counters; needs its extension built"
+    )
+    victoria_metrics: str = Field(
+        "", description="program of the store that samples pass through; empty: looked for"
+    )
     upstream: dict[Id, Upstream] = Field(
         default_factory=dict, description="real trainers by model; none: the embedded workload"
     )

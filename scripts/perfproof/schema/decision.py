@@ -20,10 +20,10 @@ class Decision(Strict):
         0.02, gt=0, lt=1, description="smallest relative gain worth having"
     )
     baseline_runs: int = Field(
-        10, ge=3, description="runs of the baseline before the first lever (they give the noise)"
+        14, ge=3, description="runs of the baseline before the first lever (they give the noise)"
     )
     max_runs_per_lever: int = Field(
-        12, ge=2, description="runs that one lever may cost, those of the best among them"
+        12, ge=4, description="runs that one lever may cost, those of the best among them"
     )
     confirmation_pairs: int = Field(
         4, ge=2, description="fresh pairs of the best and the baseline at the end"

@@ -18,6 +18,7 @@ from pydantic_core import PydanticUndefined
 from perfproof.core import step
 from perfproof.core.files import canonical_json, write_text
 from perfproof.schema import (
+    authors,
     claims,
     cluster,
     config,
@@ -30,6 +31,7 @@ from perfproof.schema import (
     report,
     run,
     telemetry,
+    tracelens,
     traces,
 )
 from perfproof.schema.base import REASON_MEANING
@@ -59,9 +61,11 @@ SCHEMAS: dict[str, type[BaseModel]] = {
     "trace_summary": traces.TraceSummary,
     "trace_comparison": traces.TraceComparison,
     "trace_quality": traces.TraceQuality,
+    "trace_backend": tracelens.TraceBackend,
     "telemetry_summary": telemetry.TelemetrySummary,
     "claims": claims.ClaimSet,
     "verified_claims": claims.VerifiedSet,
+    "author": authors.AuthorRecord,
     "combined_report": report.Report,
 }
 _CONFIG_TABLES: tuple[type[BaseModel], ...] = (
@@ -83,6 +87,7 @@ _CONFIG_TABLES: tuple[type[BaseModel], ...] = (
     levers.EffectProof,
     levers.Verdict,
     levers.Fingerprint,
+    levers.KnownNoise,
 )
 _BEGIN, _END = "<!-- generated: begin -->", "<!-- generated: end -->"
 
@@ -97,15 +102,14 @@ def generated(root: Path) -> dict[Path, str]:
     files[root / "docs" / "reasons.md"] = reasons_table()
     readme = root / "config" / "README.md"
     files[readme] = between_markers(readme, "\n".join(map(fields_table, _CONFIG_TABLES)))
-    files[root / "docs" / "metrics.md"] = _metrics_markdown()
+    files[root / "docs" / "metrics.md"] = _markdown("claims.metrics_doc", "metrics_markdown")
+    files[root / "docs" / "queries.md"] = _markdown("telemetry.queries_doc", "queries_markdown")
     return files
 
 
-def _metrics_markdown() -> str:
+def _markdown(module: str, function: str) -> str:
     # By name: the schema package must not depend on a stage.
-    writer: Callable[[], str] = importlib.import_module(
-        "perfproof.claims.metrics_doc"
-    ).metrics_markdown
+    writer: Callable[[], str] = getattr(importlib.import_module(f"perfproof.{module}"), function)
     return writer()
 
 

@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from perfproof.schema.base import Problem, Reasoned
+from perfproof.schema.telemetry import TelemetryFigure
 
 
 class Method(StrEnum):
@@ -121,6 +122,10 @@ class Foms(Reasoned):
     )
     loss_verdict: LossVerdict
     integrity: Integrity
+    telemetry: list[TelemetryFigure] = Field(
+        default_factory=list,
+        description="of the steady window; the telemetry summary has them card by card",
+    )
     problems: list[Problem] = Field(default_factory=list)
 
 

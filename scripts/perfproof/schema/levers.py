@@ -13,6 +13,7 @@ from perfproof.schema.claims import BottleneckClass
 from perfproof.schema.config import Dtype, Id, Workload
 
 Version = Annotated[str, StringConstraints(pattern=r"^[0-9][0-9A-Za-z.+_-]*$")]
+Hook = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]+\.py$")]
 VerdictWord = Literal[
     "accepted", "neutral", "rejected", "blocked", "tabled", "artifact", "diagnostic", "experimental"
 ]
@@ -135,6 +136,11 @@ class Lever(Strict):
         default_factory=dict, description="dotted recipe keys and their new values"
     )
     env: dict[str, str] = Field(default_factory=dict, description="environment variables to set")
+    hook: Hook | None = Field(
+        None,
+        description="file in `config/hooks/` that each rank runs before its model is built; it "
+        "defines `apply()`, which returns what holds then, for `effect_proof: {effects: …}`",
+    )
     conflicts: list[Id] = Field(default_factory=list, description="levers it cannot be with")
     classes: list[BottleneckClass] = Field(
         default_factory=list, description="bottleneck classes it addresses"
@@ -159,11 +165,25 @@ class Lever(Strict):
     source: str = Field("", description="where the lever comes from")
 
 
+class KnownNoise(Strict):
+    """How much equal runs varied once, and where that was."""
+
+    fingerprint: Fingerprint
+    sd: float = Field(gt=0, description="standard deviation of ln(primary figure) over runs")
+    df: float = Field(gt=0, description="degrees of freedom: runs less one")
+    source: str = Field(min_length=1, description="which runs")
+
+
 class LeverCatalog(Strict):
     """`config/levers/<model>.yaml`."""
 
     model: Id
     levers: list[Lever]
+    noise: list[KnownNoise] = Field(
+        default_factory=list,
+        description="pooled with a loop's own baseline where the fingerprint matches, as far as "
+        "the two agree",
+    )
 
     @model_validator(mode="after")
     def _ids_are_unique(self) -> Self:

@@ -53,6 +53,9 @@ class Result(Reasoned):
         description="levers that verified claims of this run name, with the share of step time "
         "at stake",
     )
+    known_noise: list[Noise] = Field(
+        default_factory=list, description="what the catalog knows of runs like this one"
+    )
     ineligible: dict[Id, str] = Field(
         default_factory=dict,
         description="levers that make no sense under this run's conditions, with the reason",

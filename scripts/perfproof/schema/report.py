@@ -6,10 +6,12 @@ from typing import Literal
 
 from pydantic import Field
 
+from perfproof.schema.authors import AuthorRecord, AuthorScore
 from perfproof.schema.base import Problem, Reasoned, Strict
 from perfproof.schema.claims import VerifiedClaim
 from perfproof.schema.foms import Foms
 from perfproof.schema.telemetry import TelemetrySummary
+from perfproof.schema.tracelens import TraceBackend
 from perfproof.schema.traces import Finding
 
 
@@ -81,6 +83,15 @@ class Report(Strict):
     remedy_probe: RemedyProbe | None = Field(None, description="null: none was asked for")
     refuted: list[VerifiedClaim]
     inconclusive: list[VerifiedClaim]
+    authors: list[AuthorScore] = Field(
+        default_factory=list, description="who claimed how much, and how often it held"
+    )
+    author_records: list[AuthorRecord] = Field(
+        default_factory=list, description="answers of authors besides the rules"
+    )
+    trace_backend: TraceBackend | None = Field(
+        None, description="where trace numbers come from; null: not asked"
+    )
     telemetry: TelemetrySummary
     limits: list[str] = Field(description="what the data cannot show")
     problems: list[Problem] = Field(description="faults of the inputs, each told once")

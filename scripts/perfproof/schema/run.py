@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, Self
 
 from pydantic import Field
 
-from perfproof.schema.base import Problem, Reasoned, Strict
+from perfproof.schema.base import Problem, Reason, Reasoned, Strict
 from perfproof.schema.config import ResolvedRecipe
 
 
@@ -81,6 +81,39 @@ class Environment(Strict):
     )
 
 
+class NodeCollector(Strict):
+    """What collected telemetry on one node."""
+
+    node: str
+    state: Literal["collected", "died", "failed"] = Field(
+        description="`died`: it ended before the run; `failed`: it never started"
+    )
+    samples: int = Field(ge=0, description="how many times the node was sampled")
+    said: str = Field(description="what it found there, or why it failed, in its words")
+
+
+class Telemetry(Reasoned):
+    """How telemetry was collected."""
+
+    collector: Literal["omnistat", "sampler", "off"]
+    job_id: str | None = Field(description="the run in label `jobid` of `rmsjob_info`")
+    interval_s: float | None = Field(description="seconds between samples, as asked for")
+    nodes: list[NodeCollector] = Field(default_factory=list)
+    store: Literal["victoria_metrics", "none"] = Field(
+        "none", description="what the samples passed through; the file is the same"
+    )
+    file: str | None = Field(description="the samples, relative to the run directory")
+    why: str = Field("", description="why `auto` took this collector and not another")
+    problems: list[str] = Field(default_factory=list)
+
+    @classmethod
+    def none(cls) -> Self:
+        """Nothing was collected."""
+        nulls = ("job_id", "interval_s", "file")
+        reasons = dict.fromkeys(nulls, Reason.NO_TELEMETRY)
+        return cls(collector="off", **dict.fromkeys(nulls), reasons=reasons)
+
+
 class Manifest(Reasoned):
     """`manifest.json`: written when a run starts, completed in every ending."""
 
@@ -98,6 +131,7 @@ class Manifest(Reasoned):
     resolved: ResolvedRecipe
     recipe_digest: str = Field(description="BLAKE3 of the resolved recipe's canonical JSON")
     environment: Environment = Field(default_factory=lambda: Environment())
+    telemetry: Telemetry = Field(default_factory=Telemetry.none)
     rank0: RankReport | None = Field(description="null when rank 0 never reached training")
 
 

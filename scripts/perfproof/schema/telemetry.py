@@ -9,10 +9,51 @@ from pydantic import Field
 from perfproof.schema.base import Problem, Reasoned
 
 
+class EntityReading(Reasoned):
+    """A figure of one card, network interface or node."""
+
+    instance: str = Field(description="node; empty where the sampler does not say")
+    part: str = Field(description="card or interface; empty for a node")
+    n: int = Field(ge=0, description="samples in steady time")
+    value: float | None
+
+
+class Spread(Reasoned):
+    """How far cards or nodes are apart, and which ones: no outlier is averaged away."""
+
+    count: int = Field(ge=2)
+    lowest: float
+    lowest_at: str
+    highest: float
+    highest_at: str
+    coefficient_of_variation: float | None = Field(description="standard deviation / mean")
+
+
+class TelemetryFigure(Reasoned):
+    """One registered query over the steady window; `docs/queries.md` has its formula."""
+
+    id: str
+    meaning: str
+    method: Literal["mean", "max", "increase", "rate", "burst", "per_sample"] = Field(
+        description="how samples become one number; two methods are never compared"
+    )
+    unit: str
+    across: Literal["mean", "sum", "max"] = Field(description="over cards, interfaces or nodes")
+    value: float | None
+    n: int = Field(ge=0, description="samples of the card, interface or node that has the fewest")
+    coverage: float | None = Field(
+        ge=0, le=1, description="share of the steady window that those samples cover"
+    )
+    per_card: Spread | None
+    per_node: Spread | None
+    readings: list[EntityReading]
+
+
 class GpuTelemetry(Reasoned):
     """One GPU over the steady window of a run."""
 
     gpu: int
+    instance: str = Field("", description="node; empty where the sampler does not say")
     samples: int = Field(ge=0)
     utilization_mean_percent: float | None
     memory_busy_mean_percent: float | None = Field(
@@ -51,5 +92,12 @@ class TelemetrySummary(Reasoned):
         description="profiled parts and pauses between steps: their samples do not count",
     )
     sampling_interval_s: float | None
+    samples_outside_job: int = Field(
+        0, ge=0, description="values from before the run's start or after its end: left out"
+    )
+    samples_duplicate: int = Field(
+        0, ge=0, description="values of a time that the series had already: the last one counts"
+    )
     gpus: list[GpuTelemetry]
+    figures: list[TelemetryFigure] = Field(default_factory=list)
     problems: list[Problem] = Field(default_factory=list)

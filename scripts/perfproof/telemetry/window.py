@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import statistics
 from collections.abc import Sequence
@@ -10,8 +11,6 @@ from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal
-
-import pandas as pd
 
 from perfproof.core.errors import InputError
 from perfproof.core.files import read_json
@@ -26,6 +25,7 @@ PAUSE_FACTOR = 3.0
 # NVML averages utilization and power over up to a second: a sample is about the time before it.
 AVERAGING_S = 1.0
 _UNIX_2001_NS = 10**18
+_FOREVER_MS = 2**62
 # `[tag] step i=0 rank=0 t=1796053011.472762 …`: one record a step with its unix time.
 _RECORD = re.compile(rb"\[\w+\] step\b([^\r\n]*)")
 _TIME = re.compile(rb"\bt=(\d{9,11}(?:\.\d+)?)(?!\S)")
@@ -41,6 +41,7 @@ class Window:
     kind: Literal["steps", "run", "none"]
     stretches: tuple[Span, ...] = ()
     problems: tuple[Problem, ...] = ()
+    job: tuple[float | None, float | None] = (None, None)
 
     @property
     def start(self) -> float | None:
@@ -57,12 +58,24 @@ class Window:
         """What lies between the stretches."""
         return [(a[1], b[0]) for a, b in pairwise(self.stretches)]
 
-    def stretch_of(self, times: pd.Series[float]) -> pd.Series[int]:
-        """Number of the stretch that holds the whole averaging time of each sample, -1 for none."""
-        found = pd.Series(-1, index=times.index)
-        for number, (start, end) in enumerate(self.stretches):
-            found[times.between(start + AVERAGING_S, end)] = number
-        return found
+    def spans_ms(self) -> list[tuple[int, int]]:
+        """First and last ms of samples whose whole averaging time lies in a stretch."""
+        spans = [
+            (
+                math.ceil(round((start + AVERAGING_S) * 1e6) / 1e3),
+                math.floor(round(end * 1e6) / 1e3),
+            )
+            for start, end in self.stretches
+        ]
+        return [span for span in spans if span[1] >= span[0]]
+
+    def job_ms(self) -> tuple[int, int]:
+        """First and last ms of the run; without end where the run has none on record."""
+        start, end = self.job
+        return (
+            -_FOREVER_MS if start is None else math.floor(start * 1000),
+            _FOREVER_MS if end is None else math.ceil(end * 1000),
+        )
 
 
 def steady_window(inventory: Inventory, profiled: Sequence[Span] = ()) -> Window:
@@ -79,13 +92,14 @@ def steady_window(inventory: Inventory, profiled: Sequence[Span] = ()) -> Window
     elif start is not None and end is not None:
         kind, stretches = "run", [(start, end)]
     else:
-        return Window("none", (), problems)
+        return Window("none", (), problems, (start, end))
     inside = [(max(a, start or a), min(b, end or b)) for a, b in stretches]
     kept = tuple(span for span in _without(inside, profiled) if span[1] > span[0])
     if not kept:
         what = "step times lie outside the run's start and end; expected them inside"
-        return Window("none", (), (*problems, Problem(where="log", what=what)))
-    return Window(kind, kept, problems)
+        found = (*problems, Problem(where="log", what=what))
+        return Window("none", (), found, (start, end))
+    return Window(kind, kept, problems, (start, end))
 
 
 def _without_pauses(steps: list[float]) -> list[Span]:

@@ -40,6 +40,7 @@ _GPU = {
 _CALLS = ("cuda_runtime", "cuda_driver", "Runtime")
 _OPS = ("cpu_op", "Operator")
 _MARKS = ("user_annotation",)
+_ARROW = "ac2g"
 # Annotations that old files store among the operations.
 _MARK_NAMES = ("ProfilerStep#", "enumerate(DataLoader)#")
 
@@ -81,6 +82,7 @@ def build(decoded: Decoded, label: str) -> Trace:
         gpu_recorded=len(kinds.gpu),
         gpu_faults=faults,
         repairs=decoded.repairs,
+        arrows=_arrows(kinds.arrows),
         names=list(names.ids),
         threads=list(threads.ids),
     )
@@ -93,6 +95,7 @@ class Kinds(NamedTuple):
     calls: list[Event]
     ops: list[Event]
     marks: list[Event]
+    arrows: list[Event]  # they have no column
 
 
 def events_by_kind(document: Document) -> Kinds:
@@ -104,7 +107,15 @@ def events_by_kind(document: Document) -> Kinds:
         calls=[event for category in _CALLS for event in kinds[category]],
         ops=ops,
         marks=marks + [event for category in _MARKS for event in kinds[category]],
+        arrows=kinds[_ARROW],
     )
+
+
+def _arrows(arrows: list[Event]) -> frozenset[int]:
+    """Correlations of the arrows from a call to the GPU whose two ends are recorded."""
+    begun = {bytes(event.id) for event in arrows if event.ph == "s"}
+    ended = {bytes(event.id) for event in arrows if event.ph == "f"}
+    return frozenset(int(text) for text in begun & ended if text.isdigit())
 
 
 def _processes(*sides: list[Event]) -> tuple[str, ...]:
@@ -114,8 +125,10 @@ def _processes(*sides: list[Event]) -> tuple[str, ...]:
 def file_places(document: Document) -> dict[str, Ints]:
     """For each kind and row of its columns, the event's place in the file."""
     place = {id(event): at for at, event in enumerate(document.traceEvents)}
+    kinds = events_by_kind(document)._asdict()
+    del kinds["arrows"]
     found = {}
-    for kind, events in events_by_kind(document)._asdict().items():
+    for kind, events in kinds.items():
         start, timed = to_ns([event.ts for event in events])
         order = _by_start(start, timed).tolist()
         found[kind] = np.array([place[id(events[at])] for at in order], np.int64)
@@ -129,10 +142,10 @@ def _by_start(start: Ints, timed: Mask) -> Ints:
 
 
 def _by_category(events: list[Event]) -> defaultdict[str, list[Event]]:
-    wanted = {*_GPU, *_CALLS, *_OPS, *_MARKS}
+    wanted = {*_GPU, *_CALLS, *_OPS, *_MARKS, _ARROW}
     kinds: defaultdict[str, list[Event]] = defaultdict(list)
     for event in events:
-        if event.cat in wanted and event.ph == "X":
+        if event.cat in wanted and (event.ph == "X" or event.cat == _ARROW):
             kinds[event.cat].append(event)
     return kinds
 

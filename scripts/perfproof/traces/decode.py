@@ -34,6 +34,7 @@ class Event(msgspec.Struct, gc=False):
     dur: Raw = _NOTHING
     pid: int | float | str | None = None
     tid: int | float | str | None = None
+    id: Raw = _NOTHING
     args: Raw = _NOTHING
 
 

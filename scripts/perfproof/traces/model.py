@@ -119,4 +119,5 @@ class Trace:
     gpu_faults: Faults = field(default_factory=Faults)
     repairs: Repairs = field(default_factory=Repairs)
     gpu_processes: tuple[str, ...] = ()  # of the GPU side
+    arrows: frozenset[int] = frozenset()  # correlations with an `ac2g` arrow, both ends recorded
     extra: dict[str, Any] = field(default_factory=dict)

@@ -27,6 +27,7 @@ from perfproof.traces.dataloader import dataloader
 from perfproof.traces.identity import check_single, check_unchanged, is_named, rank_of
 from perfproof.traces.idle import idle
 from perfproof.traces.kernels import kernel_groups, kernel_summary, top_kernels
+from perfproof.traces.linked import linked_timeline
 from perfproof.traces.memcpy import memcpy
 from perfproof.traces.ops import ops_tables
 from perfproof.traces.overlap import host_overlap
@@ -43,6 +44,7 @@ BYTES_A_PROCESS = 2_500_000
 # Tables about the device, and tables that a trace without a device has too.
 _GPU_TABLES: dict[str, Callable[[Context], Rows]] = {
     "gpu_timeline": gpu_timeline,
+    "linked_timeline": linked_timeline,
     "window_timeline": window_timeline,
     "kernel_summary": kernel_summary,
     "coll_analysis": coll_analysis,

@@ -13,12 +13,12 @@ COLUMNS = ("type", "time ms", "percent")
 
 def gpu_timeline(context: Context) -> Rows:
     """Over all GPU events of the file, linked or not; total is first start to last end."""
-    return _rows(context.all_busy, span(context.all_busy))
+    return timeline_rows(context.all_busy, span(context.all_busy))
 
 
 def window_timeline(context: Context) -> Rows:
     """Over the window and the GPU events that belong to it."""
-    return _rows(context.window_busy, context.window.duration)
+    return timeline_rows(context.window_busy, context.window.duration)
 
 
 def span(busy: Busy) -> int:
@@ -41,7 +41,8 @@ def exposed_memcpy(busy: Busy) -> int:
     return busy.memcpy.length() - intersection_length(busy.memcpy, covered)
 
 
-def _rows(busy: Busy, total: int) -> Rows:
+def timeline_rows(busy: Busy, total: int) -> Rows:
+    """The rows of a timeline over `total` ns; none where there was no time."""
     if not total:
         return Rows(COLUMNS, [])
     times = {

@@ -25,6 +25,7 @@ from perfproof.core.step import Status, parser, run
 from perfproof.schema.config import Cluster, ResolvedRecipe
 from perfproof.schema.run import LaunchRecord, Manifest, State
 from perfproof.training.attempts import alone, set_aside
+from perfproof.training.collectors.collection import Collection
 from perfproof.training.environment import record
 from perfproof.training.exits import first_exit_code
 from perfproof.training.health import node_faults, probe_nodes
@@ -86,9 +87,10 @@ def launch(job: Job, env: Mapping[str, str]) -> Manifest:
     )
     begun, ending = time.monotonic(), None
     with Supervisor() as supervisor:
+        collection = _collection(job, start, given, supervisor, env)
         write_record(job.run_dir / MANIFEST_FILE, manifest)
         try:
-            ending = _run(job, start, given, supervisor)
+            ending = _run(job, start, given, supervisor, collection)
             workload.finish(job.resolved, job.cluster, job.run_dir)
         except BaseException as fault:
             reason = f"{type(fault).__name__}: {fault}"
@@ -97,20 +99,38 @@ def launch(job: Job, env: Mapping[str, str]) -> Manifest:
         finally:
             if ending:
                 duration = time.monotonic() - begun
-                manifest = complete(manifest, ending, duration, job.run_dir)
+                manifest = complete(manifest, ending, duration, job.run_dir, collection.record)
                 write_record(job.run_dir / MANIFEST_FILE, manifest)
     return manifest
 
 
-def _run(job: Job, start: Start, given: Allocation, supervisor: Supervisor) -> Ending:
-    """Probe the nodes, then train."""
+def _collection(
+    job: Job, start: Start, given: Allocation, supervisor: Supervisor, env: Mapping[str, str]
+) -> Collection:
+    """What collects telemetry beside the ranks."""
+    return Collection(
+        cluster=job.cluster,
+        run_dir=job.run_dir,
+        nodes=given.nodes,
+        job_id=env.get("SLURM_JOB_ID") or job.run_id,
+        dtype=job.resolved.recipe.training.dtype,
+        env=start.env,
+        is_over=lambda: supervisor.signal_number is not None,
+    )
+
+
+def _run(
+    job: Job, start: Start, given: Allocation, supervisor: Supervisor, collection: Collection
+) -> Ending:
+    """Probe the nodes, then train with collectors beside the ranks."""
     if job.cluster.health.enabled:
         faults = node_faults(probe_nodes(job.cluster, given.nodes, job.run_dir, start.env))
         if faults:
             return Ending(State.NODE_FAULT, None, f"node fault: {'; '.join(faults)}")
     output = job.run_dir / LAUNCHER_OUTPUT
-    limit_s = time_limit_s(job.cluster, given.end_unix_s, time.time())
-    ending = supervisor.run(start.argv, start.env, output, limits(job, limit_s))
+    with collection:
+        limit_s = time_limit_s(job.cluster, given.end_unix_s, time.time())
+        ending = supervisor.run(start.argv, start.env, output, limits(job, limit_s))
     if ending.state is State.FAILED and output.is_file():
         said = output.read_text(errors="replace")
         if job.cluster.launcher == "srun" and not RANK_SAYS.search(said):

@@ -10,7 +10,7 @@ from perfproof.core.errors import InputError
 from perfproof.core.files import digest_record, read_record
 from perfproof.schema.base import Reason
 from perfproof.schema.config import ResolvedRecipe
-from perfproof.schema.run import Environment, Manifest, RankReport, State
+from perfproof.schema.run import Environment, Manifest, RankReport, State, Telemetry
 from perfproof.training.supervise import Ending
 
 MANIFEST_FILE = "manifest.json"
@@ -51,7 +51,9 @@ def open_manifest(
     )
 
 
-def complete(manifest: Manifest, ending: Ending, duration_s: float, run_dir: Path) -> Manifest:
+def complete(
+    manifest: Manifest, ending: Ending, duration_s: float, run_dir: Path, telemetry: Telemetry
+) -> Manifest:
     """The manifest of a run that has ended, with rank 0's report where it left one."""
     rank0, rank0_reason = rank_report(run_dir)
     reasons = {name: why for name, why in manifest.reasons.items() if name not in _OPEN}
@@ -66,6 +68,7 @@ def complete(manifest: Manifest, ending: Ending, duration_s: float, run_dir: Pat
         "ended_at": utc_now(),
         "duration_s": round(duration_s, 3),
         "rank0": rank0,
+        "telemetry": telemetry,
         "reasons": reasons,
     }
     return Manifest.model_validate(dict(manifest) | changes)

@@ -13,9 +13,13 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from perfproof.core.errors import InputError
-from perfproof.schema.config import Cluster
+
+if TYPE_CHECKING:
+    # Processes beside the training need a name of the node and not the schemas.
+    from perfproof.schema.config import Cluster
 
 _CALL_TIMEOUT_S = 30.0
 _PAUSE_S = 5.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import re
 import signal
@@ -11,7 +10,8 @@ import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-_PR_SET_PDEATHSIG = 1
+from perfproof.core.parent import die_with_parent
+
 _MASK = re.compile(r"^Sig(?:Blk|Cgt):\s*([0-9a-f]+)$", re.MULTILINE)
 
 
@@ -34,16 +34,6 @@ def start(
             start_new_session=True,
             preexec_fn=lambda: die_with_parent(death_signal, parent),
         )
-
-
-def die_with_parent(number: int = signal.SIGKILL, parent: int | None = None) -> None:
-    """Let the kernel send this process a signal when its parent dies; kept when it executes.
-
-    With `parent`, its number, a parent that is dead already counts too.
-    """
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, int(number), 0, 0, 0)
-    if parent is not None and os.getppid() != parent:
-        os.kill(os.getpid(), number)
 
 
 def ask_for_stacks(pids: Iterable[int]) -> int:

@@ -18,6 +18,7 @@ from perfproof.training.device import choose
 from perfproof.training.embedded.context import Context, process_group
 from perfproof.training.identity import Identity, identity
 from perfproof.training.manifest import RECIPE_FILE
+from perfproof.training.upstream.host.rank_hooks import run_hooks
 
 
 def main() -> None:
@@ -33,8 +34,9 @@ def main() -> None:
     check_world(resolved, who)
     settle_threads()
     device = choose(arguments.device, who.local_rank)
+    hooked = run_hooks(resolved.hooks)
     with process_group(who, device):
-        context = Context(resolved, arguments.run_dir, who, device)
+        context = Context(resolved, arguments.run_dir, who, device, hooked)
         model = resolved.recipe.model
         importlib.import_module(f"perfproof.training.embedded.{model}.train").train(context)
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from perfproof.core.config import load_cluster, load_levers, load_recipe
 from perfproof.core.errors import InputError, unknown
-from perfproof.core.files import validate, write_record
+from perfproof.core.files import read_text, validate, write_record
 from perfproof.core.step import Status, parser, run
 from perfproof.schema.config import Cluster, Recipe, ResolvedRecipe, Workload
 from perfproof.schema.levers import Lever
@@ -50,7 +50,18 @@ def resolve(
         ranks=_ranks(recipe, site, nodes, _file(root, "recipes", model)),
         recipe=recipe,
         env=env,
+        hooks=_hooks(root, levers),
     )
+
+
+def _hooks(root: Path, levers: list[Lever]) -> dict[str, str]:
+    """Sources, not names: a hook that was changed is another recipe."""
+    folder = root / "config" / "hooks"
+    names = sorted({lever.hook for lever in levers if lever.hook})
+    for name in names:
+        if not (folder / name).is_file():
+            raise unknown(folder, "hook", name, (path.name for path in folder.glob("*.py")))
+    return {name: read_text(folder / name) for name in names}
 
 
 def _file(root: Path, folder: str, name: str) -> Path:
@@ -87,6 +98,8 @@ def _with_levers(recipe: Recipe, levers: list[Lever], root: Path, model: str) ->
 
 def _refuse_idle(lever: Lever, plain: dict[str, Any], typed: Sections, place: str) -> None:
     """Refuse a lever that leaves the recipe as it is: it would be measured as a change."""
+    if lever.hook:
+        return
     alone = copy.deepcopy(plain)
     for dotted, value in lever.set.items():
         set_key(alone, dotted, value, typed, place)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from perfproof.training.attempts import STAYS
+from perfproof.training.collectors import FOLDER
 
 # Before the first step: imports, data and compilation print nothing for long.
 _START_UP = 3.0
@@ -47,11 +48,11 @@ class Watchdog:
         return silent_s if silent_s > limit_s else None
 
     def _sizes(self) -> dict[str, int]:
-        """Bytes of all files of this attempt. Those of workflow steps are not the run's."""
+        """Bytes of all files of this attempt, but those of workflow steps and of collectors."""
         found = {}
         for folder, inner, names in os.walk(self.run_dir):
             if Path(folder) == self.run_dir:
-                inner[:] = [name for name in inner if name not in STAYS]
+                inner[:] = [name for name in inner if name not in STAYS and name != FOLDER]
             for name in names:
                 path = Path(folder, name)
                 found[str(path)] = 0

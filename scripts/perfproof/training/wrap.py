@@ -14,9 +14,9 @@ import sys
 from pathlib import Path
 
 from perfproof.core.errors import InputError
+from perfproof.core.parent import die_with_parent
 from perfproof.training.identity import Identity, identity
 from perfproof.training.nodes import host_name
-from perfproof.training.processes import die_with_parent
 
 # What every rank says on the launcher's output before anything else.
 RANK_SAYS = re.compile(r"^rank \d+ of \d+, ", re.MULTILINE)

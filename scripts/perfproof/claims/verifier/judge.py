@@ -92,6 +92,8 @@ def _checked(claim: Claim, source: Source) -> Metric:
 
 
 def _check_param(params: dict[str, Any], param: Param) -> None:
+    if param.optional and param.name not in params:
+        return
     value = params.get(param.name)
     if isinstance(value, bool) or not isinstance(value, _KINDS[param.kind]):
         raise CannotSayError(f"parameter '{param.name}' is {value!r:.80}, expected {param.kind}")

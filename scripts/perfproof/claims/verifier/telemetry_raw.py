@@ -1,4 +1,4 @@
-"""Raw telemetry: standard library only, its own idea of the steady window."""
+"""Raw telemetry: standard library only, the verifier's own reading of table and export."""
 
 from __future__ import annotations
 
@@ -7,56 +7,160 @@ import gzip
 import io
 import json
 import math
-import re
-import statistics
 import zlib
 from collections import defaultdict
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from perfproof.claims.verifier.run_files import RunFiles
+from perfproof.claims.metrics_telemetry import POWER_CAP_BITS, THERMAL_BITS
 from perfproof.claims.verifier.scene import CannotSayError
-from perfproof.schema.run import Role
+from perfproof.claims.verifier.telemetry_lines import raw_lines
+from perfproof.claims.verifier.telemetry_stat import Key, Matchers, Stat, combined
+from perfproof.claims.verifier.telemetry_times import Steady
 
-_WARMUP_STEPS, _LONGEST_STEP, _AVERAGING_S = 3, 3.0, 1.0
-_UNIX_2001_NS = 10**18
 _MOST_GPUS, _EXACT = 2**31, 2**53
+_MIB = 1024 * 1024
+_THROTTLED = "perfproof_throttled"
 
 Sample = dict[str, float]
-Span = tuple[float, float]
+Points = list[tuple[float, float]]
+_COLUMNS: dict[str, tuple[str, Callable[[float], float]]] = {
+    "util_gpu_pct": ("rocm_utilization_percentage", float),
+    "util_mem_pct": ("rocm_vram_busy_percentage", float),
+    "mem_used_mib": ("perfproof_vram_used_bytes", lambda value: value * _MIB),
+    "power_w": ("rocm_average_socket_power_watts", float),
+    "sm_clock_mhz": ("rocm_sclk_clock_mhz", float),
+}
+_BITS = {"power_cap": POWER_CAP_BITS, "thermal": THERMAL_BITS}
 
 
-@dataclass(frozen=True)
-class Steady:
-    """Steady time in unix seconds: intervals between step records, and parts to leave out."""
+@dataclass
+class RawSource:
+    """Samples of one file by metric: for each series its labels and (unix time, value) pairs."""
 
-    intervals: list[Span]
-    left_out: list[Span]
+    window: Steady
+    series: dict[str, list[tuple[dict[str, str], Points]]]
+    how: str = "the raw samples"
 
-    def __contains__(self, time: float) -> bool:
-        """Whether the second before `time` (what a sample is about) is steady throughout."""
-        start = time - _AVERAGING_S
-        if any(low < time and start < high for low, high in self.left_out):
-            return False
-        covered = sum(max(0.0, min(b, time) - max(a, start)) for a, b in self.intervals)
-        return covered >= _AVERAGING_S - 1e-6
+    def mean(self, metric: str, by: Key, matchers: Matchers = ()) -> dict[Key, Stat]:
+        """Mean of the steady samples."""
+        return self._each(metric, by, matchers, math.fsum, _mean)
+
+    def largest(self, metric: str, by: Key, matchers: Matchers = ()) -> dict[Key, Stat]:
+        """Largest steady sample."""
+        return self._each(metric, by, matchers, max, lambda points, _: max(v for _, v in points))
+
+    def rate(self, metric: str, by: Key, matchers: Matchers = ()) -> dict[Key, Stat]:
+        """Increase a second of a counter. Raises `CannotSayError` where one went back."""
+        return self._each(metric, by, matchers, math.fsum, _rate)
+
+    def _each(
+        self,
+        metric: str,
+        by: Key,
+        matchers: Matchers,
+        join: Callable[[list[float]], float],
+        reduce: Callable[[Points, Steady], float | None],
+    ) -> dict[Key, Stat]:
+        found: dict[Key, list[Stat]] = defaultdict(list)
+        for labels, every in self.series.get(metric, []):
+            if all(labels.get(name, "") == value for name, value in matchers):
+                points = [point for point in every if point[0] in self.window]
+                value = reduce(points, self.window) if points else None
+                if value is not None:
+                    key = tuple(labels.get(name, "") for name in by)
+                    found[key].append(Stat(value, len(points)))
+        return {key: combined(parts, join) for key, parts in found.items()}
 
 
-def samples_by_gpu(files: RunFiles) -> dict[int, list[Sample]]:
-    """Steady samples of each GPU in time order. Raises `CannotSayError`."""
-    path = files.optional(Role.TELEMETRY)
-    if path is None:
-        raise CannotSayError("the run left no telemetry")
-    window = steady(files)
-    found: dict[int, list[Sample]] = defaultdict(list)
+def _mean(points: Points, _window: Steady) -> float:
+    return math.fsum(value for _, value in points) / len(points)
+
+
+def _rate(points: Points, window: Steady) -> float | None:
+    """Between neighbouring samples of the same piece of steady time."""
+    places = [window.place(time) for time, _ in points]
+    pairs = [
+        (old, new)
+        for old, new, before, after in zip(points, points[1:], places, places[1:], strict=False)
+        if before == after
+    ]
+    if any(new[1] < old[1] for old, new in pairs):
+        raise CannotSayError("the counter went backwards in steady time")
+    seconds = math.fsum(new[0] - old[0] for old, new in pairs)
+    return math.fsum(new[1] - old[1] for old, new in pairs) / seconds if seconds else None
+
+
+def read_table(path: Path, window: Steady) -> RawSource:
+    """The NVML sampler's table."""
+    found: dict[tuple[str, str, str], dict[float, float]] = defaultdict(dict)
     for sample in _rows(path):
         gpu, time = sample.get("gpu"), sample.get("unix_ts")
-        if gpu is not None and time is not None and time in window:
-            found[int(gpu)].append(sample)
-    return {gpu: sorted(rows, key=lambda row: row["unix_ts"]) for gpu, rows in found.items()}
+        if gpu is None or time is None:
+            continue
+        for column, (metric, convert) in _COLUMNS.items():
+            if column in sample:
+                found[metric, str(int(gpu)), ""][time] = convert(sample[column])
+        if "throttle_reasons" in sample:
+            for reason, bits in _BITS.items():
+                held = int(sample["throttle_reasons"]) & bits != 0
+                found[_THROTTLED, str(int(gpu)), reason][time] = float(held)
+    series: dict[str, list[tuple[dict[str, str], Points]]] = defaultdict(list)
+    for (metric, card, reason), points in found.items():
+        labels = {"card": card, **({"reason": reason} if reason else {})}
+        series[metric].append((labels, sorted(points.items())))
+    return RawSource(window, series)
+
+
+def read_lines(path: Path, window: Steady) -> RawSource:
+    """The export: a JSON object a line."""
+    found: dict[tuple[str, ...], dict[float, float]] = defaultdict(dict)
+    labels_of: dict[tuple[str, ...], dict[str, str]] = {}
+    for line in _json_lines(path):
+        labels = {str(name): str(text) for name, text in line["metric"].items()}
+        key = tuple(f"{name}={labels[name]}" for name in sorted(labels))
+        labels_of[key] = labels
+        for time, value in zip(line["timestamps"], line["values"], strict=True):
+            if isinstance(value, int | float) and math.isfinite(value):
+                found[key][time / 1000] = float(value)
+    series: dict[str, list[tuple[dict[str, str], Points]]] = defaultdict(list)
+    for key, points in found.items():
+        series[labels_of[key]["__name__"]].append((labels_of[key], sorted(points.items())))
+    return RawSource(window, series)
+
+
+def _json_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """Lines that are series."""
+    for text in raw_lines(path):
+        if (line := _series(text)) is not None:
+            yield line
+
+
+def importable(path: Path) -> Iterator[bytes]:
+    """Lines as a store takes them: without staleness markers and infinities, ended each."""
+    for text in raw_lines(path):
+        if b"null" in text or b"Inf" in text or b"NaN" in text:
+            if (line := _series(text)) is not None:
+                yield json.dumps(_numbers_only(line)).encode() + b"\n"
+        else:
+            yield text + b"\n"
+
+
+def _numbers_only(line: dict[str, Any]) -> dict[str, Any]:
+    pairs = zip(line["timestamps"], line["values"], strict=True)
+    good = [(t, v) for t, v in pairs if isinstance(v, int | float) and math.isfinite(v)]
+    return {**line, "timestamps": [t for t, _ in good], "values": [v for _, v in good]}
+
+
+def _series(text: bytes) -> dict[str, Any] | None:
+    try:
+        line = json.loads(text)
+        good = line["metric"]["__name__"] and len(line["timestamps"]) == len(line["values"])
+        return line if good and all(isinstance(t, int) for t in line["timestamps"]) else None
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def _rows(path: Path) -> list[Sample]:
@@ -96,89 +200,3 @@ def _possible(name: str, value: float) -> bool:
     if name in ("gpu", "throttle_reasons"):
         return value.is_integer() and 0 <= value <= (_MOST_GPUS if name == "gpu" else _EXACT)
     return value >= 0 or name == "temp_c"
-
-
-def steady(files: RunFiles) -> Steady:
-    """Steady time, from the run's own records. Raises `CannotSayError`."""
-    run_start, run_end = _run_bounds(files) or (None, None)
-    times = _step_times(files)[_WARMUP_STEPS:]
-    if len(times) > 1:
-        steps = list(pairwise(times))
-        usual = statistics.median(b - a for a, b in steps)
-        intervals = [(a, b) for a, b in steps if b - a <= _LONGEST_STEP * usual]
-    elif run_start is not None and run_end is not None:
-        intervals = [(run_start, run_end)]
-    else:
-        raise CannotSayError("the run's records give no time for its steps")
-    low = -math.inf if run_start is None else run_start
-    high = math.inf if run_end is None else run_end
-    return Steady([(max(a, low), min(b, high)) for a, b in intervals], _profiled(files))
-
-
-def _step_times(files: RunFiles) -> list[float]:
-    """Unix times of one rank's step records, from the first log that has any."""
-    for artifact in files.inventory.of(Role.LOG):
-        ranks: dict[str, list[float]] = defaultdict(list)
-        for line in re.split(r"[\r\n]+", files.path(artifact).read_text("utf-8", "replace")):
-            words = re.split(r"\[\w+\] step(?=\s)", line, maxsplit=1)
-            if len(words) == 2:
-                fields = dict(word.split("=", 1) for word in words[1].split() if "=" in word)
-                ranks[fields.get("rank", "")] += _unix(fields.get("t", ""))
-        timed = {rank: times for rank, times in ranks.items() if times}
-        if timed:
-            return sorted(timed[min(timed)])
-    return []
-
-
-def _unix(text: str) -> list[float]:
-    """The time in a list, or an empty one if it is no unix time."""
-    try:
-        time = float(text)
-    except ValueError:
-        return []
-    return [time] if 1e8 <= time < 1e11 else []
-
-
-def _run_bounds(files: RunFiles) -> tuple[float | None, float | None] | None:
-    for role in (Role.MANIFEST, Role.META):
-        for artifact in files.inventory.of(role):
-            try:
-                record = json.loads(files.path(artifact).read_text(encoding="utf-8"))
-            except ValueError:
-                continue
-            bounds = _bounds_in(record) if isinstance(record, dict) else None
-            if bounds:
-                return bounds
-    return None
-
-
-def _bounds_in(record: dict[str, Any]) -> tuple[float | None, float | None] | None:
-    if "started_at" in record:
-        start, end = record["started_at"], record.get("ended_at")
-        return _iso(start), _iso(end)
-    start, end = record.get("t_start"), record.get("t_end")
-    return (_number(start), _number(end)) if _number(start) is not None else None
-
-
-def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) else None
-
-
-def _iso(text: Any) -> float | None:
-    try:
-        return datetime.fromisoformat(text).timestamp()
-    except (TypeError, ValueError):
-        return None
-
-
-def _profiled(files: RunFiles) -> list[Span]:
-    """Recorded windows of the traces."""
-    parts = []
-    for rank, trace in files.traces().items():
-        try:
-            low, high = (trace.base_time + edge for edge in files.partial_scene(rank).window)
-        except CannotSayError:
-            continue
-        if low > _UNIX_2001_NS:
-            parts.append((low / 1e9, high / 1e9))
-    return parts

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
@@ -30,6 +30,8 @@ class Context:
     run_dir: Path
     who: Identity
     device: torch.device
+    hooked: Mapping[str, str] = field(default_factory=dict)
+    """What the recipe's rank hooks say of this process."""
 
     @property
     def recipe(self) -> Recipe:

@@ -34,7 +34,7 @@ def write_report(
         dtype=str(next(model.parameters()).dtype).removeprefix("torch."),
         num_workers=loader.num_workers,
         env={name: os.environ.get(name, "(unset)") for name in sorted(context.resolved.env)},
-        effects=common_effects(model, loader) | effects,
+        effects=common_effects(model, loader) | effects | dict(context.hooked),
         profiled_epochs=[] if profiled_epoch is None else [profiled_epoch],
     )
     write_record(context.run_dir / RANK0_FILE, report)

@@ -85,6 +85,7 @@ def plan_of(made: Setup, document: dict[str, Any], versions: dict[str, str | boo
         shims=sorted(made.site.shims),
         env=sorted(made.resolved.env),
         versions=versions,
+        hooks=made.resolved.hooks,
     )
 
 

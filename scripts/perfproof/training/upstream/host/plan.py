@@ -48,6 +48,7 @@ class Plan:
     shims: list[str]
     env: list[str]
     versions: dict[str, str | bool | None] = field(default_factory=dict)
+    hooks: dict[str, str] = field(default_factory=dict)
 
     def to_json(self) -> str:
         """Canonical JSON."""

@@ -18,6 +18,7 @@ from . import hydragnn, orbit2
 from .facts import Realised
 from .hooks import CheckpointGate, WorldGuard, emulate_cuda, keep_workers, script_names, select_sdpa
 from .plan import HostError, Plan, read_plan
+from .rank_hooks import run_hooks
 from .ranks import Rank, address_environment, identify, meeting_point
 from .steps import DeviceClock, HostClock, Recorder
 from .trace import Profiler, collect, trace_path
@@ -46,6 +47,7 @@ class Host:
         for name, asked in (("shims", plan.shims), ("preload", plan.preload)):
             if asked:
                 self._realised.effects[name] = "+".join(asked)
+        self._realised.effects |= run_hooks(plan.hooks)
         for module in plan.preload:
             importlib.import_module(module)
         trainer: Any = {"hydragnn": hydragnn, "orbit2": orbit2}[plan.trainer]
