@@ -18,6 +18,7 @@ from perfproof.telemetry.summarize import summarize
 from tests.claims.runs import make_manifest
 from tests.telemetry.exports import card, export_run, host, series
 from tests.telemetry.recorded import STEPS
+from tests.workflow.chain import run_step
 
 STEPS_WITH_PAUSE = [*STEPS[:14], *(time + 4 for time in STEPS[14:])]
 
@@ -86,6 +87,20 @@ def test_raw_samples_verify_them(tmp_path: Path) -> None:
     assert len(claims.claims) >= 8
     assert [c.note for c in verdicts.claims if c.verdict is not Verdict.VERIFIED] == []
     assert all("by the raw samples" in c.note for c in verdicts.claims)
+
+
+def test_verdicts_do_not_depend_on_the_servers_of_a_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without being asked to, the command starts no server: the same bytes everywhere."""
+    _, raw = checked(tmp_path, by_query=False)
+    common = ("--inventory", tmp_path / "inventory.json", "--claims", tmp_path / "claims.json")
+    write_record(tmp_path / "inventory.json", run_of(tmp_path / "again"))
+    out = tmp_path / "verified.json"
+    monkeypatch.delenv(verify_telemetry.VERIFY_BY, raising=False)
+    code, _ = run_step("claims.verify_telemetry", *common, "--out", out)
+    assert code == 0
+    assert read_record(out, VerifiedSet).claims == raw.claims
 
 
 def test_queries_verify_them(tmp_path: Path) -> None:

@@ -1,16 +1,19 @@
 """Verify telemetry claims: recompute each from the raw samples and say what came out.
 
-An export is asked by PromQL where there is a VictoriaMetrics server, since analysts read it with
-the built-in evaluator; without one, and for tables, the samples are read here.
+The samples are read here, so that verdicts are the same bytes on every machine. With
+`PERFPROOF_VERIFY_BY=promql` an export is asked by PromQL instead, in a VictoriaMetrics server of
+the verifier's own: a third computation, whose last digits may differ.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import statistics
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +33,7 @@ from perfproof.schema.claims import Claim, VerifiedSet
 from perfproof.schema.claims import Source as Kind
 from perfproof.schema.run import Artifact, Inventory, Role
 
+VERIFY_BY = "PERFPROOF_VERIFY_BY"
 Params = dict[str, Any]
 _CARD: Key = ("instance", "card")
 _QUANTITIES = {
@@ -51,7 +55,7 @@ class Evidence:
 
     files: RunFiles
     closing: ExitStack = field(default_factory=ExitStack)
-    by_query: bool = True
+    by_query: bool = False
     _source: Source | None = None
 
     def source(self) -> Source:
@@ -84,7 +88,7 @@ def _is_export(artifact: Artifact) -> bool:
     return artifact.path.removesuffix(".gz").endswith(".jsonl")
 
 
-def verify(claims: Path, inventory: Inventory, by_query: bool = True) -> VerifiedSet:
+def verify(claims: Path, inventory: Inventory, by_query: bool = False) -> VerifiedSet:
     """Verdicts on the telemetry claims of a run, in the order of the claims."""
     with ExitStack() as closing:
         evidence = Evidence(RunFiles(inventory), closing, by_query)
@@ -242,7 +246,8 @@ RECOMPUTE: dict[str, _Recompute] = {
 
 def main() -> None:
     """Command line."""
-    verifier_command(__doc__ or "", Kind.TELEMETRY, verify)
+    by_query = os.environ.get(VERIFY_BY) == "promql"
+    verifier_command(__doc__ or "", Kind.TELEMETRY, partial(verify, by_query=by_query))
 
 
 if __name__ == "__main__":
