@@ -197,6 +197,12 @@ class Collection:
     def _print(self) -> None:
         for node in self.record.nodes:
             told = f"{node.state}, {node.samples} samples"
-            print(f"telemetry: {self.record.collector} on {node.node}: {told}", flush=True)
+            _say(f"telemetry: {self.record.collector} on {node.node}: {told}")
         for problem in self.record.problems:
-            print(f"telemetry: {problem}", flush=True)
+            _say(f"telemetry: {problem}")
+
+
+def _say(line: str) -> None:
+    """Tell whoever listens. A cancelled job's reader is gone first: that is no fault of the run."""
+    with contextlib.suppress(OSError):
+        print(line, flush=True)
