@@ -9,8 +9,9 @@ import pytest
 
 from perfproof.core.errors import InputError
 from perfproof.core.files import write_record
-from perfproof.levers.define import check_unchanged, define, defining, loop_id
+from perfproof.levers.define import check_unchanged, define, loop_id
 from perfproof.levers.policy import begin
+from perfproof.levers.recorded import defining
 from perfproof.schema.config import Settings
 from perfproof.schema.decision import Decision
 from tests.workflow.chain import run_step

@@ -15,27 +15,16 @@ from perfproof.core.files import read_record, write_record
 from perfproof.foms.assemble import foms_of
 from perfproof.levers.observe import observe, read_seen
 from perfproof.schema.cluster import Cause, EndState
-from perfproof.schema.decision import Decision
-from perfproof.schema.loop import LoopSpec, Measurement, Result
+from perfproof.schema.loop import Measurement, Result
 from perfproof.schema.run import State
 from perfproof.schema.traces import RankTrace, Table, TraceSummary
 from perfproof.traces.tables import analyse
 from tests.foms.logs import Step
+from tests.levers.play import spec
 from tests.levers.runs import edm, ending, manifest
 from tests.training.tiny_runs import Run, edit, end_launch, start_launch, write_config
 
-SPEC = LoopSpec(
-    model="orbit2",
-    workload="embedded",
-    cluster="here",
-    nodes=1,
-    metric="throughput_samples_per_s",
-    unit="samples/s",
-    direction="higher",
-    baseline_digest="0",
-    decision=Decision(),
-    levers=[],
-)
+SPEC = spec()
 
 
 def step(module: str, *words: object) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from perfproof.core import config
 from perfproof.core.errors import InputError
-from perfproof.core.files import read_yaml, validate
 from perfproof.schema.foms import Foms, Integrity
 from perfproof.schema.levers import LeverCatalog, Requires
 
@@ -21,7 +21,7 @@ def read_catalog(paths: Sequence[Path], run_id: str, foms: Foms | None) -> Lever
     """
     by_model: dict[str, LeverCatalog] = {}
     for path in dict.fromkeys(paths):
-        catalog = validate(read_yaml(path), LeverCatalog, path)
+        catalog = config.read_catalog(path)
         if catalog.model in by_model:
             found = f"a second catalog of '{catalog.model}'"
             raise InputError(path, found, "one catalog for a model", "model")

@@ -57,6 +57,16 @@ def run_bounded(
         return Ended(code, _tail(out), _tail(err))
 
 
+def end(process: subprocess.Popen[bytes], number: int, grace_s: float) -> None:
+    """Ask a process to end by a signal, wait, and kill it when it does not."""
+    process.send_signal(number)
+    try:
+        process.wait(grace_s)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
 def _tail(stream: IO[bytes]) -> str:
     size = stream.seek(0, os.SEEK_END)
     stream.seek(max(0, size - _TAIL_BYTES))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Mapping
 from pathlib import Path
@@ -44,8 +45,17 @@ def load_cluster(root: Path, cluster: str) -> Cluster:
 def load_levers(root: Path, model: str) -> LeverCatalog:
     """`config/levers/<model>.yaml`."""
     path = known(root, "levers", "model", model)
-    catalog = _catalog(path, path.read_bytes())
+    catalog = read_catalog(path)
     return _named(catalog, "model", catalog.model, model, path)
+
+
+def read_catalog(path: Path) -> LeverCatalog:
+    """A lever catalog by its path."""
+    content = b""
+    # A file that cannot be read is told by the reader of YAML, in its words.
+    with contextlib.suppress(OSError):
+        content = path.read_bytes()
+    return _catalog(path, content)
 
 
 @functools.lru_cache(maxsize=8)

@@ -17,8 +17,12 @@ def run_id(settings: Settings) -> str:
     """Where the analysis lives below `results/`: `<model>/trials/…` or `artifacts/<name>`."""
     if settings.artifacts:
         return f"artifacts/{artifact_name(settings)}"
-    where = f"trials/{settings.trial}/nodes-{settings.nodes}/rep-{settings.repetition}"
-    return f"{settings.model}/{where}"
+    return trial_run(settings.model, settings.trial, settings.nodes, settings.repetition)
+
+
+def trial_run(model: str, trial: str, nodes: int, repetition: int) -> str:
+    """The run id of one repetition of a trial; `TRIAL_RUN` matches it."""
+    return f"{model}/trials/{trial}/nodes-{nodes}/rep-{repetition}"
 
 
 def artifact_name(settings: Settings) -> str:

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from perfproof.core.command import end
 from perfproof.core.errors import InputError
 from perfproof.core.parent import die_with_parent
 
@@ -142,7 +143,7 @@ def victoria(
         try:
             yield Victoria(url)
         finally:
-            _stop(process)
+            end(process, signal.SIGINT, _STOP_S)
 
 
 def _started(program: str, folder: Path, host: str) -> tuple[subprocess.Popen[bytes], str]:
@@ -161,7 +162,7 @@ def _started(program: str, folder: Path, host: str) -> tuple[subprocess.Popen[by
         url = f"http://127.0.0.1:{port}"
         if _ready(process, url):
             return process, url
-        _stop(process)
+        end(process, signal.SIGINT, _STOP_S)
         fault = " ".join(log.read_text("utf-8", "replace").split()[-40:])
     raise StoreError(f"{program} does not start: {fault}")
 
@@ -187,12 +188,3 @@ def _ready(process: subprocess.Popen[bytes], url: str) -> bool:
         except OSError:
             time.sleep(0.02)
     return False
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    process.send_signal(signal.SIGINT)
-    try:
-        process.wait(_STOP_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()

@@ -8,18 +8,11 @@ from pathlib import Path
 from perfproof.cluster import utc
 from perfproof.core.files import read_record, write_record
 from perfproof.core.step import Status, parser, run
+from perfproof.levers.files import EXPLORING, run_dir
 from perfproof.levers.observe import observe
 from perfproof.levers.policy import advance, begin, confirm
 from perfproof.levers.story.status import append
-from perfproof.schema.loop import LoopSpec, LoopState, Measurement
-
-EXPLORING = "steps"
-
-
-def run_dir(results: Path, spec: LoopSpec, asked: Measurement) -> Path:
-    """Where a measurement of a loop lies."""
-    trial = results / spec.model / "trials" / asked.trial
-    return trial / f"nodes-{spec.nodes}" / f"rep-{asked.rep}"
+from perfproof.schema.loop import LoopSpec, LoopState
 
 
 def next_state(

@@ -8,6 +8,7 @@ budget, or a STOP that was taken away, goes on where the chain ended.
 from __future__ import annotations
 
 import functools
+import math
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,11 +19,9 @@ from snakemake.io import ancient
 
 from perfproof.core.dag import Plan
 from perfproof.core.files import digest_bytes, read_record
-from perfproof.levers.advance import EXPLORING, run_dir
-from perfproof.levers.define import check_unchanged, define, defining, loop_id
-from perfproof.levers.evidence import node_hours
 from perfproof.levers.faults import fault_of
-from perfproof.levers.recorded import options
+from perfproof.levers.files import EXPLORING, chains, last_step, run_dir
+from perfproof.levers.recorded import defining, options
 from perfproof.schema.loop import LoopState, ProbeChoice
 
 CHAIN = r"steps|[a-z]+(-[0-9.]+)?/confirm"
@@ -57,6 +56,9 @@ class Chain:
 
         Checked here too: a copied tree has nothing that would make Snakemake define it again.
         """
+        # Imported here: it loads SciPy, which an invocation without a loop need not wait for.
+        from perfproof.levers.define import check_unchanged, define, loop_id
+
         settings = self._plan.settings
         spec = define(self._plan.root, settings)
         name = loop_id(settings, spec)
@@ -144,19 +146,26 @@ class Chain:
         settings = self._plan.settings
         if not settings.decision.pin_nodes or self._plan.cluster.launcher != "srun":
             return ""
-        folder = _RESULTS / wildcards.model / "loops" / self.loop
-        steps = [p for p in folder.rglob("*.json") if p.stem.isdigit()]
-        if not steps:
+        state = self._asking(wildcards)
+        last = state.results[-1] if state and state.results else None
+        if state is None or last is None:
             return ""
-        state = load(str(max(steps, key=lambda p: p.stat().st_mtime_ns)))
-        asked = (wildcards.trial, int(wildcards.rep))
-        if asked not in [(m.trial, m.rep) for m in state.action.measure]:
-            return ""
-        last = state.results[-1] if state.results else None
-        if last and last.cause and fault_of(last.cause).again == "other nodes":
+        if last.cause and fault_of(last.cause).again == "other nodes":
             return ""
         nodes = next((r.node_list for r in reversed(state.results) if r.node_list), None)
         return f"--nodelist={','.join(nodes)}" if nodes else ""
+
+    def _asking(self, wildcards: Any) -> LoopState | None:
+        """The newest step of the loop, if it asks for this run."""
+        loops = _RESULTS / wildcards.model / "loops"
+        if not loops.is_dir():
+            # Most launches are no loop's: they need not wait for its name.
+            return None
+        newest = [load(str(last_step(chain))) for chain in chains(loops / self.loop)]
+        state = max(newest, key=lambda s: len(s.results), default=None)
+        asked = (wildcards.trial, int(wildcards.rep))
+        asks = state is not None and asked in [(m.trial, m.rep) for m in state.action.measure]
+        return state if asks else None
 
     def report_inputs(self, wildcards: Any) -> dict[str, Any]:
         """The last step, and the last of the confirmation where there is one."""
@@ -197,7 +206,7 @@ def wanted(step: str) -> list[str]:
 
 def _hours_after(state: LoopState, runs: int) -> float:
     """Node-hours once `runs` more are made, as dear as those so far were on average."""
-    spent = node_hours(state.results)
+    spent = math.fsum(result.node_hours or 0.0 for result in state.results)
     return spent + runs * spent / len(state.results) if state.results else 0.0
 
 

@@ -28,12 +28,6 @@ def probe(state: LoopState, lever: str) -> LoopState:
     return _ask(state.model_copy(update={"phase": "confirm", "best": trial, "queue": []}))
 
 
-def _unseen(state: LoopState, result: Result) -> str | None:
-    """What a probed lever should have shown and did not."""
-    mine = [finding for finding in result.proof if finding.lever == state.spec.probe]
-    return next((finding.what for finding in mine if not finding.seen), None)
-
-
 def tell(state: LoopState, result: Result) -> LoopState:
     """Take one run in."""
     if result.ending == "failed":
@@ -41,8 +35,9 @@ def tell(state: LoopState, result: Result) -> LoopState:
         if failed >= evidence.PATIENCE:
             return stop(state, f"{failed} runs of the confirmation failed: {result.cause}")
         return measure(state, result.measurement.trial, f"the run failed: {result.cause}")
-    if unseen := _unseen(state, result):
-        return stop(state, f"{state.spec.probe} did not take effect: {unseen}")
+    lever = state.spec.probe
+    if lever and (unseen := evidence.unseen(result, lever)):
+        return stop(state, f"{lever} did not take effect: {unseen[0]}")
     moved = testing.follow_nodes(state, result)
     if not evidence.valid(moved.results[-1]):
         what = "; ".join(moved.results[-1].differs) or f"no {state.spec.metric}"

@@ -10,16 +10,16 @@ from perfproof.core.config import load_cluster, load_levers
 from perfproof.core.errors import InputError, unknown
 from perfproof.core.files import digest_record, read_record, write_record
 from perfproof.core.step import Status, parser, run
+from perfproof.foms.compare import METRICS
 from perfproof.levers.eligible import Facts, eligibility
+from perfproof.levers.result import METRIC
 from perfproof.schema.config import ResolvedRecipe, Settings
 from perfproof.schema.levers import Lever, LeverCatalog
 from perfproof.schema.loop import Candidate, LoopSpec, LoopState
 from perfproof.training.resolve import resolve
 from perfproof.training.trial import ids_of, trial_levers, trial_name
 
-METRIC, UNIT = "throughput_samples_per_s", "samples/s"
 _AUTO = "auto"
-_DEFINING = {"model", "trial", "cluster", "nodes", "workload", "levers", "decision", "repetition"}
 
 
 def define(root: Path, settings: Settings) -> LoopSpec:
@@ -36,8 +36,8 @@ def define(root: Path, settings: Settings) -> LoopSpec:
         cluster=settings.cluster,
         nodes=settings.nodes,
         metric=METRIC,
-        unit=UNIT,
-        direction="higher",
+        unit=METRICS[METRIC].unit,
+        direction=METRICS[METRIC].direction,
         start=settings.trial,
         baseline_digest=digest_record(baseline),
         decision=settings.decision,
@@ -48,11 +48,6 @@ def define(root: Path, settings: Settings) -> LoopSpec:
 def loop_id(settings: Settings, spec: LoopSpec) -> str:
     """`loop` of the settings, or the first digits of what defines the loop."""
     return digest_record(spec)[:10] if settings.loop == _AUTO else settings.loop
-
-
-def defining(settings: Settings) -> str:
-    """The part of the settings that defines a loop, as JSON."""
-    return settings.model_dump_json(include=_DEFINING)
 
 
 def check_unchanged(spec: LoopSpec, first: Path) -> None:

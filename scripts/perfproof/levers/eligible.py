@@ -69,17 +69,6 @@ def eligibility(lever: Lever, run: Facts, today: datetime.date | None = None) ->
     return f"{verdict.verdict} since {verdict.date}{until}: {' '.join(verdict.evidence.split())}"
 
 
-def never_accepted(lever: Lever) -> str | None:
-    """Why a loop measures the lever at most, whatever the figure says; None: it may accept it."""
-    if lever.kind == "diagnostic":
-        return "a diagnostic answers a question and is no improvement"
-    if lever.changes_model:
-        return "it changes the trained function, which throughput says nothing about"
-    if lever.effect_proof is None:
-        return "the catalog names nothing that would show that it took effect"
-    return None
-
-
 def standing(lever: Lever, run: Fingerprint, today: datetime.date | None) -> Verdict | None:
     """The verdict that holds for the run: the newest that matches and has not expired.
 

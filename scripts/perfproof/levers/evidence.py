@@ -10,7 +10,7 @@ from perfproof.schema.loop import LoopSpec, LoopState, Measurement, Noise, Resul
 from perfproof.training.trial import ids_of
 
 NODE_LIST = "node_list"
-# A run held against another node set is not the lever's doing; this many in a row end the loop.
+# Runs in a row that fail, or that cannot be compared with their like: this many end the loop.
 PATIENCE = 3
 
 
@@ -78,6 +78,12 @@ def same_failures(results: Iterable[Result], trial: str) -> int:
     return causes.count(causes[-1]) if causes else 0
 
 
+def unseen(result: Result, lever: str) -> list[str]:
+    """What the lever should have shown in the run and did not."""
+    mine = (finding for finding in result.proof if finding.lever == lever)
+    return [finding.what for finding in mine if not finding.seen]
+
+
 def loss_is_bad(state: LoopState, result: Result, changes_numerics: bool) -> str | None:
     """Why the loss speaks against the run; None where it does not, or none is printed.
 
@@ -106,11 +112,6 @@ def loss_is_bad(state: LoopState, result: Result, changes_numerics: bool) -> str
 def _path(state: LoopState) -> set[str]:
     accepted = {record.trial for record in state.levers if record.status == "accepted"}
     return {state.spec.start, state.best} | {trial for trial in accepted if trial}
-
-
-def node_hours(results: Iterable[Result]) -> float:
-    """What the runs cost, as far as it is known."""
-    return math.fsum(result.node_hours or 0.0 for result in results)
 
 
 def share_of_errors(spec: LoopSpec, ineligible: Iterable[str]) -> int:

@@ -7,9 +7,9 @@ import csv
 from collections.abc import Iterable
 from pathlib import Path
 
-from perfproof.core.config import load_cluster
+from perfproof.core.config import load_cluster, read_catalog
 from perfproof.core.errors import InputError
-from perfproof.core.files import read_record, read_yaml, validate, write_record
+from perfproof.core.files import read_record, write_record
 from perfproof.core.step import Status, parser, run
 from perfproof.foms.compare import METRICS
 from perfproof.levers.faults import fault_of
@@ -17,7 +17,6 @@ from perfproof.levers.result import METRIC, Seen, result_of
 from perfproof.schema.claims import VerifiedSet
 from perfproof.schema.cluster import RunEnding
 from perfproof.schema.foms import Foms
-from perfproof.schema.levers import LeverCatalog
 from perfproof.schema.loop import LoopSpec, Measurement, Result
 from perfproof.schema.run import Manifest
 from perfproof.schema.traces import TraceSummary
@@ -59,7 +58,7 @@ def _observed(
     return result_of(
         asked,
         seen,
-        validate(read_yaml(levers), LeverCatalog, levers),
+        read_catalog(levers),
         load_cluster(levers.resolve().parents[2], found.cluster),
         against=read_seen(against) if against else None,
         verified=[read_record(path, VerifiedSet) for path in verified],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import datetime
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from perfproof.core.errors import InputError
 from perfproof.core.files import read_record, write_record
 from perfproof.core.step import Status, parser, run
 from perfproof.levers.define import define
-from perfproof.levers.eligible import Facts, eligibility
+from perfproof.levers.result import ineligible
 from perfproof.schema.base import Reason
 from perfproof.schema.claims import Verdict, VerifiedClaim, VerifiedSet
 from perfproof.schema.config import Settings
@@ -88,17 +87,12 @@ def _step(arguments: argparse.Namespace) -> Status:
     manifest = read_record(arguments.run_dir / "manifest.json", Manifest)
     claims = [c for p in arguments.verified for c in read_record(p, VerifiedSet).claims]
     spec = define(arguments.root, settings.model_copy(update={"nodes": 1, "levers": []}))
-    choice = choose(claims, spec, _ineligible(arguments.root, manifest), manifest.duration_s)
+    found = manifest.resolved
+    catalog = load_levers(arguments.root, found.recipe.model)
+    out = ineligible(catalog, manifest, load_cluster(arguments.root, found.cluster))
+    choice = choose(claims, spec, out, manifest.duration_s)
     write_record(arguments.out, choice)
     return Status("ok", f"{choice.lever or 'nothing to probe'}: {choice.why}")
-
-
-def _ineligible(root: Path, manifest: Manifest) -> dict[str, str]:
-    facts = Facts.of_a_run(manifest, load_cluster(root, manifest.resolved.cluster))
-    today = datetime.datetime.fromisoformat(manifest.started_at).date()
-    catalog = load_levers(root, manifest.resolved.recipe.model)
-    found = {lever.id: eligibility(lever, facts, today) for lever in catalog.levers}
-    return {name: why for name, why in found.items() if why}
 
 
 if __name__ == "__main__":

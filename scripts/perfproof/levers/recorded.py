@@ -1,4 +1,4 @@
-"""Which recorded loop a replay is of, and what of the settings is another policy."""
+"""What settings say of a loop: which part defines one, which recorded one a replay is of."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from typing import Any
 
 from perfproof.core.errors import InputError
 from perfproof.core.files import digest_bytes, read_record
+from perfproof.levers.files import EXPLORING, chains, last_step
 from perfproof.schema.config import Settings
 from perfproof.schema.decision import Decision
 from perfproof.schema.loop import LoopState
 
 _LOOPS = "loops"
+_DEFINING = {"model", "trial", "cluster", "nodes", "workload", "levers", "decision", "repetition"}
 
 
 @dataclass(frozen=True)
@@ -29,10 +31,10 @@ def recorded(settings: Settings, results: Path) -> Recorded:
     """The loop that `loop` names: a directory, or a name below `results/<model>/loops/`."""
     named = Path(settings.loop)
     folder = named if named.is_dir() else results / settings.model / _LOOPS / settings.loop
-    if not (folder / "steps").is_dir():
+    if not (folder / EXPLORING).is_dir():
         expected = f"a recorded loop: its directory, or a name in {results / settings.model}/loops"
         raise InputError("config", f"'{settings.loop}' has no steps", expected, "loop")
-    confirmations = [p for p in sorted(folder.glob("*/confirm")) if any(p.glob("*.json"))]
+    confirmations = [chain for chain in chains(folder) if chain.name != EXPLORING]
     return Recorded(folder, max(confirmations, key=_runs, default=None))
 
 
@@ -41,9 +43,9 @@ def _runs(chain: Path) -> int:
     return len(read_record(last_step(chain), LoopState).results)
 
 
-def last_step(chain: Path) -> Path:
-    """The newest step of a chain."""
-    return max(chain.glob("*.json"), key=lambda p: int(p.stem))
+def defining(settings: Settings) -> str:
+    """The part of the settings that defines a loop, as JSON."""
+    return settings.model_dump_json(include=_DEFINING)
 
 
 def other_decision(settings: Settings) -> str:
@@ -59,7 +61,7 @@ def options(settings: Settings, results: Path) -> dict[str, str]:
     told: Mapping[str, Any] = {
         "decision": other_decision(settings),
         "only": " ".join(settings.levers),
-        "recorded": digest_bytes(last_step(found.loop / "steps").read_bytes()),
+        "recorded": digest_bytes(last_step(found.loop / EXPLORING).read_bytes()),
     }
     key = digest_bytes(json.dumps(told, sort_keys=True).encode())[:8]
     return {

@@ -80,7 +80,7 @@ def result_of(
         fingerprint=fingerprint(manifest),
         claimed=_claimed(verified),
         known_noise=_known_noise(catalog, fingerprint(manifest)),
-        ineligible=_ineligible(catalog, manifest, site),
+        ineligible=ineligible(catalog, manifest, site),
     )
 
 
@@ -167,7 +167,7 @@ def _known_noise(catalog: LeverCatalog, run: Fingerprint) -> list[Noise]:
     return [Noise(sd=known.sd, df=known.df, source=known.source) for known in best]
 
 
-def _ineligible(catalog: LeverCatalog, manifest: Manifest, site: Cluster) -> dict[str, str]:
+def ineligible(catalog: LeverCatalog, manifest: Manifest, site: Cluster) -> dict[str, str]:
     """Levers that make no sense under this run's conditions, those of its own trial aside."""
     facts = Facts.of_a_run(manifest, site)
     today = datetime.fromisoformat(manifest.started_at).date()

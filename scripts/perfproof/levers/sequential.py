@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr
 
 Array = NDArray[np.float64]
 
@@ -53,8 +53,3 @@ def _continued(
     edges = np.append(grid, score)
     below = ndtr((edges[:, None] - at) / spread) @ density
     return (edges[:-1] + edges[1:]) / 2, np.diff(below)
-
-
-def z_of(p_value: float) -> float:
-    """Standard normal quantile above which the tail is `p_value`."""
-    return float(-ndtri(p_value))

@@ -83,10 +83,10 @@ def _refused(state: LoopState, candidate: Candidate, result: Result) -> tuple[st
         return "not_comparable", "; ".join(result.differs)
     if result.value is None:
         return "not_comparable", f"no {state.spec.metric}: {result.reasons.get('value')}"
-    mine = [finding for finding in result.proof if finding.lever == candidate.id]
-    unseen = [finding.what for finding in mine if not finding.seen]
-    if unseen or not mine:
-        return "no_op", "; ".join(unseen) or "the catalog names nothing that would prove an effect"
+    if unseen := evidence.unseen(result, candidate.id):
+        return "no_op", "; ".join(unseen)
+    if not any(finding.lever == candidate.id for finding in result.proof):
+        return "no_op", "the catalog names nothing that would prove an effect"
     if bad := evidence.loss_is_bad(state, result, candidate.changes_numerics):
         return "loss", bad
     return None

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from perfproof.core.files import read_record
-from perfproof.report.units import percent
+from perfproof.report.units import gain as signed
 from perfproof.schema.base import Reason
 from perfproof.schema.loop import LoopState, ProbeChoice
 from perfproof.schema.report import RemedyProbe
@@ -51,16 +51,11 @@ def remedy_sentence(probe: RemedyProbe) -> str:
         return f"{head} and gave no comparison: {probe.why}."
     cost = f"{probe.runs} runs, {probe.node_hours:.3f} node-hours"
     if probe.interval is None:
-        return f"{head}: {_signed(probe.effect)}, without an interval ({cost})."
+        return f"{head}: {signed(probe.effect)}, without an interval ({cost})."
     low, high = probe.interval
     sure = "" if low > 0 or high < 0 else ": no difference was shown"
-    between = f"[{_signed(low)}, {_signed(high)}]"
+    between = f"[{signed(low)}, {signed(high)}]"
     return (
-        f"{head}: samples a second {_signed(probe.effect)} {between} at 95 %{sure} ({cost}). "
+        f"{head}: samples a second {signed(probe.effect)} {between} at 95 %{sure} ({cost}). "
         "A probe decides nothing: the optimizer loop does."
     )
-
-
-def _signed(share: float) -> str:
-    sign = "+" if share >= 0 else "−"
-    return f"{sign}{percent(abs(share))}"

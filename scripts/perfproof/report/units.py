@@ -41,6 +41,11 @@ def percent(fraction: float) -> str:
     return f"{number(value, 2)}{SPACE}%"
 
 
+def gain(effect: float) -> str:
+    """A relative gain with its sign: `+3.1 %`."""
+    return f"+{percent(effect)}" if effect > 0 else percent(effect)
+
+
 def quantity(value: float, unit: str) -> str:
     """`value` with its unit, in the prefix that reads best (`0.0123`, `s` is `12.30 ms`)."""
     if unit in _SECONDS:

@@ -9,22 +9,7 @@ from pydantic import Field
 from perfproof.schema.base import Reasoned, Strict
 from perfproof.schema.config import Id
 from perfproof.schema.levers import Fingerprint, VerdictWord
-from perfproof.schema.loop import Decision, LoopSpec, Measurement, Noise
-
-LeverStatus = Literal[
-    "waiting",
-    "testing",
-    "accepted",
-    "rejected",
-    "inconclusive",
-    "no_op",
-    "not_comparable",
-    "loss",
-    "failed",
-    "diagnosed",
-    "not_eligible",
-    "hopeless",
-]
+from perfproof.schema.loop import Decision, LeverStatus, LoopSpec, Measurement, Noise
 
 
 class LeverDecision(Reasoned):

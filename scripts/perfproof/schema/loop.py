@@ -12,6 +12,21 @@ from perfproof.schema.decision import Decision as Decision
 from perfproof.schema.decision import Noise as Noise
 from perfproof.schema.levers import EffectProof, Fingerprint
 
+LeverStatus = Literal[
+    "waiting",
+    "testing",
+    "accepted",
+    "rejected",
+    "inconclusive",
+    "no_op",
+    "not_comparable",
+    "loss",
+    "failed",
+    "diagnosed",
+    "not_eligible",
+    "hopeless",
+]
+
 
 class Measurement(Strict):
     """One run that is asked for: results/<model>/trials/<trial>/nodes-<n>/rep-<rep>."""
@@ -139,20 +154,7 @@ class LeverRecord(Reasoned):
     """One lever's way through the loop."""
 
     id: Id
-    status: Literal[
-        "waiting",
-        "testing",
-        "accepted",
-        "rejected",
-        "inconclusive",
-        "no_op",
-        "not_comparable",
-        "loss",
-        "failed",
-        "diagnosed",
-        "not_eligible",
-        "hopeless",
-    ]
+    status: LeverStatus
     why: str = Field(description="the ending's reason, one line")
     order: int | None = Field(description="place in the queue when it was taken; null: never")
     picked_because: str | None

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from perfproof.core.command import end
 from perfproof.core.files import write_record, write_text
 from perfproof.schema.base import Reason
 from perfproof.schema.cluster import HealthReport, NodeHealth
@@ -74,12 +75,7 @@ def _run(argv: Sequence[str], env: Mapping[str, str], output: Path, limit_s: flo
         return process.wait(limit_s)
     except subprocess.TimeoutExpired:
         # srun ends its step on SIGTERM; killed at once it would leave the step to the nodes.
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.wait(_STOP_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        end(process, signal.SIGTERM, _STOP_S)
     return None
 
 

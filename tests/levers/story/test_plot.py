@@ -17,7 +17,7 @@ from perfproof.levers.story.plot import draw, png
 from perfproof.levers.story.plot_forest import forest, lines_of
 from perfproof.levers.story.plot_runs import runs
 from perfproof.levers.story.record import Loop, rows
-from perfproof.levers.story.words import gain
+from perfproof.report.units import gain
 from tests.levers.story.conftest import RICH
 from tests.levers.story.loops import Truth, loop_of, play, spec
 

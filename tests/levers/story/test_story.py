@@ -12,7 +12,8 @@ from perfproof.core.config import load_levers
 from perfproof.levers.story.decisions import decisions
 from perfproof.levers.story.record import Loop
 from perfproof.levers.story.story import story, verdict
-from perfproof.levers.story.words import gain, interval
+from perfproof.levers.story.words import interval
+from perfproof.report.units import gain
 from tests.levers.story.conftest import HOSTILE, RICH
 from tests.levers.story.loops import Truth, loop_of, play, spec
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from perfproof.levers.story.words import count, gain, hours, interval, shown
+from perfproof.levers.story.words import count, hours, interval, shown
+from perfproof.report.units import gain
 from perfproof.schema.base import Reason
 from perfproof.schema.decisions import LeverDecision
 

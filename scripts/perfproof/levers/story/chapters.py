@@ -10,8 +10,8 @@ from markupsafe import Markup
 from perfproof.levers.evidence import valid
 from perfproof.levers.story.page import bullets, code, codes, heading, joined, strong
 from perfproof.levers.story.record import Loop, Row
-from perfproof.levers.story.words import SAME, count, gain, hours, interval, shown
-from perfproof.report.units import number
+from perfproof.levers.story.words import SAME, count, hours, interval, shown
+from perfproof.report.units import gain, number
 from perfproof.schema.decisions import LeverDecision
 
 # Values of each side that are listed; more are in the table.

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from perfproof.levers.story.words import gain, interval, shown
-from perfproof.report.units import SPACE, clip
+from perfproof.levers.story.words import interval, shown
+from perfproof.report.units import SPACE, clip, gain
 from perfproof.schema.decisions import Decisions, LeverDecision
 
 ROW_IN = 0.34

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from perfproof.core.config import read_catalog
 from perfproof.core.errors import InputError
-from perfproof.core.files import read_record, read_yaml, validate
+from perfproof.core.files import read_record
 from perfproof.schema.levers import Lever, LeverCatalog
 from perfproof.schema.loop import LeverRecord, LoopState, Result
 
@@ -72,9 +73,7 @@ def read_loop(
     """Read the last step of exploring and of the confirmation, and check that they are one loop."""
     first = read_record(explored, LoopState)
     then = read_record(confirmed, LoopState) if confirmed else None
-    levers = None
-    if catalog:
-        levers = validate(read_yaml(catalog), LeverCatalog, catalog)
+    levers = read_catalog(catalog) if catalog else None
     if then and confirmed and not _continues(first, then):
         expected = f"the confirmation that began after {explored}"
         raise InputError(confirmed, "a step of another loop, or of another ending", expected)

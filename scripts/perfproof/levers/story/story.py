@@ -16,8 +16,8 @@ from perfproof.levers.story.chapters import chapter
 from perfproof.levers.story.decisions import decisions
 from perfproof.levers.story.page import bullets, code, document, grid, heading, joined, strong
 from perfproof.levers.story.record import Loop, rows
-from perfproof.levers.story.words import count, gain, hours, interval, shown
-from perfproof.report.units import percent
+from perfproof.levers.story.words import count, hours, interval, shown
+from perfproof.report.units import gain, percent
 from perfproof.schema.decisions import Confirmation, Decisions, LeverDecision
 
 _BOUND = {

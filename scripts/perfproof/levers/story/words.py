@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from perfproof.report.units import number, percent
+from perfproof.report.units import gain, number
 from perfproof.schema.decisions import LeverDecision
 
 SAME = "~"
-
-
-def gain(effect: float) -> str:
-    """A relative gain with its sign: `+3.1 %`."""
-    return f"+{percent(effect)}" if effect > 0 else percent(effect)
 
 
 def interval(ends: tuple[float, float] | None) -> str:
