@@ -56,6 +56,12 @@ def time_line(seconds: float, rank: int = 0) -> str:
     return f"my rank {rank}. tic4-tic1 in {seconds:.4f} seconds\n\n"
 
 
+def three_epochs_of_bars(batches: int, rate: str) -> str:
+    """HydraGNN's bars and losses of three equal epochs."""
+    bars = start_bar(batches) + end_bar(batches, rate)
+    return "".join(bars + epoch_line(epoch, 5.0 - epoch) for epoch in range(3))
+
+
 @dataclass(frozen=True)
 class Step:
     """One step of an ORBIT-2 log."""

@@ -25,10 +25,11 @@ from tests.foms.logs import (
     parse,
     start_bar,
     step_record,
+    three_epochs_of_bars,
 )
 
 GOOD = edm_log([[Step(0.25, 8)] * 4] * 2)
-BARS = "".join(start_bar(9) + end_bar(9, "1.00s/it") + epoch_line(e, 5.0 - e) for e in range(3))
+BARS = three_epochs_of_bars(9, "1.00s/it")
 RUN = {"config.json": hydragnn_config(4), "meta.json": '{"ranks": 2}'}
 MEMORY = "0: Max memory allocated after optimizer step: 3.2 GB 3.8 GB\n"
 BATCHES = "Starting epoch 0\nBatch 0: 9.0 seconds\nBatch 10: 5.0 seconds\n"

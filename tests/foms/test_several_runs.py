@@ -15,18 +15,16 @@ from perfproof.schema.run import Artifact, Inventory, Role
 from tests.foms.logs import (
     Step,
     edm_log,
-    end_bar,
-    epoch_line,
     foms,
     hydragnn_config,
     inventory,
     manifest,
     orbit2_config,
-    start_bar,
+    three_epochs_of_bars,
 )
 
 STEPS = edm_log([[Step(1.0, 8)] * 4] * 2)
-BARS = "".join(start_bar(50) + end_bar(50, "1.50s/it") + epoch_line(e, 5.0 - e) for e in range(3))
+BARS = three_epochs_of_bars(50, "1.50s/it")
 MANIFEST = manifest().model_dump_json()
 
 

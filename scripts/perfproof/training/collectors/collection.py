@@ -25,6 +25,7 @@ from perfproof.schema.run import NodeCollector, Telemetry
 from perfproof.training.collectors import FOLDER
 from perfproof.training.collectors.choice import Choice, Where, choose, command
 from perfproof.training.collectors.export import export
+from perfproof.training.collectors.loading import samples_of
 from perfproof.training.processes import start
 
 LOG = "collector.txt"
@@ -188,7 +189,7 @@ class Collection:
                 NodeCollector(
                     node=node,
                     state=state,
-                    samples=ticks.get(node, ticks.get(node.split(".")[0], 0)),
+                    samples=samples_of(ticks, node),
                     said=said["failed"].get(node) or said["collecting"].get(node, ""),
                 )
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -80,3 +80,8 @@ def _row(record: list[Any], columns: list[Series]) -> None:
     numbers = [float(value) for value in values]
     for series, number in zip(columns, numbers, strict=True):
         series.add(time, number)
+
+
+def samples_of(ticks: Mapping[str, int], node: str) -> int:
+    """Samples of a node; a collector may name it without its domain."""
+    return ticks.get(node, ticks.get(node.split(".")[0], 0))

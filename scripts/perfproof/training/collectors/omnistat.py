@@ -22,6 +22,7 @@ from types import FrameType
 from perfproof.core.files import write_text
 from perfproof.core.series import Series, from_line, line, merged
 from perfproof.core.victoria import StoreError, Victoria, free_port
+from perfproof.training.collectors.loading import samples_of
 from perfproof.training.collectors.omnistat_config import PREFERRED_PORTS, Setup, render
 from perfproof.training.collectors.store import store
 from perfproof.training.nodes import host_name
@@ -110,8 +111,7 @@ def held(hold: Hold, setup: Setup, server: Victoria, told: Told, parent: int) ->
     server.flush()
     ticks = _write(hold.folder / "samples-omnistat.jsonl", merged(map(from_line, server.export())))
     for node in hold.nodes:
-        count = ticks.get(node, ticks.get(node.split(".")[0], 0))
-        print(f"collected on {node}: {count} samples", flush=True)
+        print(f"collected on {node}: {samples_of(ticks, node)} samples", flush=True)
     return 1 if bad else 0
 
 

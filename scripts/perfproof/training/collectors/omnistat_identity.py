@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from perfproof.core.command import run_bounded
 from perfproof.core.errors import InputError
 
 PROGRAM = "omnistat-usermode"
@@ -46,15 +46,12 @@ def find_omnistat(named: str = "") -> Omnistat:
 
 
 def _help(program: Path) -> str:
+    words = [str(program), "--help"]
     try:
-        done = subprocess.run(
-            [str(program), "--help"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_TIMEOUT_S,
-        )
-    except (OSError, subprocess.TimeoutExpired) as fault:
+        done = run_bounded(words, Path.cwd(), os.environ, _TIMEOUT_S)
+    except OSError as fault:
         raise InputError(program, f"does not run: {fault}", INSTALL, "omnistat") from None
-    return done.stdout if done.returncode == 0 else ""
+    if done.code is None:
+        told = f"does not run: no end of --help after {_TIMEOUT_S:.0f} s"
+        raise InputError(program, told, INSTALL, "omnistat")
+    return done.stdout if done.code == 0 else ""
